@@ -1,0 +1,52 @@
+"""The command-line application and how it fails."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from relvec import __version__
+from relvec.cli import embed, fetch, models, similarity, solve
+from relvec.errors import RelvecError
+
+app = typer.Typer(
+    name="relvec",
+    help="How are two words related? Turn word pairs into relation vectors and compare them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (similarity.similarity, solve.solve, embed.embed, models.models, fetch.fetch):
+    app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"relvec {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command; bad input is one line on stderr and exit code 2, Ctrl-C is exit code 130."""
+    try:
+        app()
+    except RelvecError as error:
+        typer.secho(f"relvec: {error}", fg="red", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("relvec: stopped.", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has gone; keep the interpreter from complaining when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

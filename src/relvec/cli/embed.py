@@ -1,0 +1,33 @@
+"""relvec embed: the vectors of a file of pairs."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from relvec.cli.options import DEFAULT, Device, Model
+from relvec.pairs import read_pairs
+
+
+def embed(
+    pairs: Annotated[str, typer.Argument(help="A .csv, .tsv or .jsonl file, lines of head:tail, or - for stdin.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write: .npz, .npy or .jsonl.")],
+    model: Model = DEFAULT,
+    batch_size: Annotated[int, typer.Option(help="Pairs encoded at once.")] = 64,
+    normalize: Annotated[bool, typer.Option("--normalize", help="Make every vector of length 1.")] = False,
+    truncate: Annotated[bool, typer.Option("--truncate", help="Cut pairs that are too long for the model.")] = False,
+    device: Device = None,
+) -> None:
+    """Write the relation vectors of a file of pairs; a run that was broken off goes on where it stopped."""
+    rows = read_pairs(pairs)
+    from relvec.embedding_file import embed_to_file, writer_for
+    from relvec.model import RelBERT
+
+    writer_for(output)
+    loaded = RelBERT.from_pretrained(model, device=device)
+    start = time.perf_counter()
+    done = embed_to_file(loaded, rows, output, batch_size=batch_size, normalize=normalize, truncate=truncate)
+    seconds = time.perf_counter() - start
+    resumed = f", {done:,} of them from an earlier run" if done else ""
+    typer.echo(f"{len(rows):,} pairs{resumed}, {loaded.dim} dimensions, {seconds:.1f} s -> {output}", err=True)

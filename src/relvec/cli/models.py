@@ -1,0 +1,76 @@
+"""relvec models: every model name that can be used."""
+
+from relvec.cli.options import DEFAULT, Json, print_json, print_table
+from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
+from relvec.encoders.fetch import base_folder
+
+
+def model_rows() -> list[dict[str, object]]:
+    """One row for each name in the catalogue: what it is, its size, where it comes from, whether it is here."""
+    rows: list[dict[str, object]] = []
+    for bundled in BUNDLED_MODELS.values():
+        base = BASE_MODELS[bundled.base]
+        rows.append(
+            {
+                "name": bundled.name,
+                "kind": "relation model",
+                "parameters": base.parameters,
+                "download": 0,
+                "source": f"bundled, over {base.name}",
+                "here": base_folder(base).is_dir(),
+                "description": bundled.description,
+            }
+        )
+    for base in BASE_MODELS.values():
+        rows.append(
+            {
+                "name": base.name,
+                "kind": "base encoder",
+                "parameters": base.parameters,
+                "download": base.download_size,
+                "source": f"hub {base.hub_id}, or {len(base.packages)} wheel(s) of the package index",
+                "here": base_folder(base).is_dir(),
+                "description": base.description,
+            }
+        )
+    for published in HUB_MODELS.values():
+        rows.append(
+            {
+                "name": published.name,
+                "kind": "relation model",
+                "parameters": published.parameters,
+                "download": published.parameters * 4,
+                "source": "hub",
+                "here": False,
+                "description": published.description,
+            }
+        )
+    return rows
+
+
+def models(json: Json = False) -> None:
+    """List the model names that can be used, their size and where they come from."""
+    rows = model_rows()
+    if json:
+        print_json(rows)
+        return
+    table = [
+        [
+            f"{row['name']} (default)" if row["name"] == DEFAULT else str(row["name"]),
+            str(row["kind"]),
+            _millions(row["parameters"], "M"),
+            _millions(row["download"], " MB"),
+            "yes" if row["here"] else "no",
+            str(row["source"]),
+            str(row["description"]),
+        ]
+        for row in rows
+    ]
+    table.append(["<folder>", "either", "", "", "", "a saved model of yours", "save_pretrained, or the published format"])
+    table.append(["<owner/name>", "either", "", "", "", "hub", "any encoder or relation model of the hub"])
+    right = ("parameters", "download")
+    print_table(["name", "kind", "parameters", "download", "here", "source", "description"], table, right=right)
+
+
+def _millions(number: object, unit: str) -> str:
+    return f"{int(str(number)) / 1e6:.0f}{unit}" if number else "-"

@@ -1,0 +1,32 @@
+"""relvec similarity: how alike are the relations of several pairs to that of the first?"""
+
+from typing import Annotated
+
+import typer
+
+from relvec.cli.options import DEFAULT, Device, Json, Model, ScoringOption, print_json, print_table
+from relvec.errors import RelvecError
+from relvec.pairs import parse_pair
+
+
+def similarity(
+    pairs: Annotated[list[str], typer.Argument(help="The query and the pairs to compare it with, as head:tail.")],
+    model: Model = DEFAULT,
+    scoring: ScoringOption = "forward",
+    device: Device = None,
+    json: Json = False,
+) -> None:
+    """Rank pairs by how alike their relation is to that of the first pair."""
+    query, *others = [parse_pair(pair) for pair in pairs]
+    if not others:
+        raise RelvecError("Only one pair was given; add at least one to compare it with.")
+    from relvec.model import RelBERT
+    from relvec.similarity import check_scoring
+
+    found = RelBERT.from_pretrained(model, device=device).rank(query, others, scoring=check_scoring(scoring))
+    rows = [(":".join(pair), score) for pair, score in found if isinstance(pair, tuple)]
+    if json:
+        print_json({"query": ":".join(query), "ranking": [{"pair": pair, "score": score} for pair, score in rows]})
+    else:
+        table = [[pair, f"{score:.3f}"] for pair, score in rows]
+        print_table(["pair", "similarity"], table, title=f"related as {':'.join(query)} is", right=("similarity",))

@@ -1,0 +1,37 @@
+"""relvec solve: answer an analogy question."""
+
+from typing import Annotated
+
+import typer
+
+from relvec.cli.options import DEFAULT, Device, Json, Model, ScoringOption, print_json, print_table
+from relvec.errors import RelvecError
+from relvec.pairs import parse_pair
+
+
+def solve(
+    pairs: Annotated[list[str], typer.Argument(help="The stem and then the choices, as head:tail.")],
+    model: Model = DEFAULT,
+    scoring: ScoringOption = "forward",
+    device: Device = None,
+    json: Json = False,
+) -> None:
+    """Answer an analogy question: which choice is related as the stem (the first pair) is?"""
+    stem, *choices = [parse_pair(pair) for pair in pairs]
+    if not choices:
+        raise RelvecError("The question has no choices; give them after the stem.")
+    from relvec.model import RelBERT
+    from relvec.similarity import check_scoring
+
+    solution = RelBERT.from_pretrained(model, device=device).solve(stem, choices, scoring=check_scoring(scoring))
+    names = [":".join(choice) for choice in choices]
+    if json:
+        scores = dict(enumerate(solution.scores))
+        rows = [{"choice": name, "score": scores[index]} for index, name in enumerate(names)]
+        print_json({"stem": ":".join(stem), "answer": names[solution.answer], "index": solution.answer, "choices": rows})
+    else:
+        table = [
+            ["->" if index == solution.answer else "", name, f"{solution.scores[index]:.3f}"]
+            for index, name in enumerate(names)
+        ]
+        print_table(["", "choice", "similarity"], table, title=f"{':'.join(stem)} is as", right=("similarity",))

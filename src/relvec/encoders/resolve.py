@@ -1,0 +1,57 @@
+"""From what the user wrote - a name, a folder or a hub id - to a folder on disk."""
+
+import re
+from pathlib import Path
+
+from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, close_names
+from relvec.encoders.fetch import fetch
+from relvec.encoders.network import hub_answers, offline
+from relvec.errors import RelvecError
+
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_READABLE = (".json", ".txt", ".model", ".safetensors")
+
+
+def resolve(model: str | Path, revision: str | None = None, show_progress: bool | None = None) -> Path:
+    """The folder of a model; base models are fetched, hub models come through the hub's own cache."""
+    name = str(model)
+    if name in BUNDLED_MODELS:
+        return BUNDLED_MODELS[name].folder
+    if name in BASE_MODELS:
+        return fetch(BASE_MODELS[name], show_progress)
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise RelvecError(f"The folder {name} holds no config.json, so it is no model; give a saved model's folder.")
+        return folder
+    if folder.is_file():
+        raise RelvecError(f"{name} is a file; give the folder that holds the model.")
+    if not _HUB_ID.fullmatch(name) or name.startswith("."):
+        raise RelvecError(f"There is no model folder {name}; check the path, or see `relvec models`.")
+    return _hub_folder(name, revision)
+
+
+def _hub_folder(repository: str, revision: str | None) -> Path:
+    """A snapshot of a hub repository: weights as safetensors if it has them, no code, no other formats."""
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        if not hub_answers():
+            return Path(snapshot_download(repository, revision=revision, local_files_only=True))
+        names = [name for name in HfApi().list_repo_files(repository, revision=revision) if "/" not in name]
+        wanted = [name for name in names if name.endswith(_READABLE)]
+        if not any(name.endswith(".safetensors") for name in names):
+            wanted += [name for name in names if name.startswith("pytorch_model") and name.endswith(".bin")]
+        return Path(snapshot_download(repository, revision=revision, allow_patterns=wanted))
+    except LocalEntryNotFoundError as error:
+        reason = "the network is switched off" if offline() else "the hub does not answer"
+        raise RelvecError(f"{_unknown(repository)} (it may be on the hub, but {reason}).") from error
+    except (HfHubHTTPError, HFValidationError) as error:
+        raise RelvecError(f"{_unknown(repository)} (the hub has none of that name, or none for you).") from error
+
+
+def _unknown(name: str) -> str:
+    close = close_names(name)
+    hint = f"did you mean {close[0]!r}" if close else "see `relvec models` for names, or give a folder or a hub id"
+    return f"Unknown model {name!r}; {hint}"

@@ -1,0 +1,64 @@
+"""Writing files so that a reader never meets half of one."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from relvec.errors import RelvecError
+
+
+@contextmanager
+def written_whole(path: str | Path) -> Iterator[Path]:
+    """Yield a path beside `path` to write to; it takes the final name only if the block succeeds.
+
+    >>> with written_whole("vectors.txt") as partial:
+    ...     _ = partial.write_text("1 2 3")
+    >>> Path("vectors.txt").read_text()
+    '1 2 3'
+    """
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix)
+    except OSError as error:
+        raise RelvecError(f"Cannot write {target}: {error.strerror}; choose another place.") from error
+    os.close(handle)
+    partial = Path(name)
+    try:
+        yield partial
+        partial.chmod(0o666 & ~_umask())
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def folder_written_whole(path: str | Path) -> Iterator[Path]:
+    """Yield a new folder beside `path`; its files move there only if the block succeeds.
+
+    >>> with folder_written_whole("model") as partial:
+    ...     _ = (partial / "config.json").write_text("{}")
+    >>> [file.name for file in Path("model").iterdir()]
+    ['config.json']
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    except OSError as error:
+        raise RelvecError(f"Cannot write {target}: {error.strerror}; choose another place.") from error
+    try:
+        yield partial
+        target.mkdir(exist_ok=True)
+        for file in partial.iterdir():
+            file.replace(target / file.name)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

@@ -1,0 +1,229 @@
+"""Word pairs: what counts as one, and how they are read from text, files, frames and streams."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from relvec.errors import RelvecError
+
+Pair = tuple[str, str]
+
+HEAD_COLUMNS = ("head", "h", "subj", "subject", "source", "word1")
+TAIL_COLUMNS = ("tail", "t", "obj", "object", "target", "word2")
+
+
+@dataclass(frozen=True)
+class Prototype:
+    """The relation that several example pairs share; it stands wherever a pair can stand.
+
+    Its vector is the mean of the vectors of its pairs.
+
+    >>> Prototype([("barista", "coffee"), ("baker", "bread")]).reversed().pairs
+    (('coffee', 'barista'), ('bread', 'baker'))
+    """
+
+    pairs: tuple[Pair, ...]
+
+    def __init__(self, pairs: Iterable[Sequence[str]]) -> None:
+        object.__setattr__(self, "pairs", tuple(as_pair(pair) for pair in pairs))
+        if not self.pairs:
+            raise RelvecError("A prototype needs at least one example pair; give it some.")
+
+    def reversed(self) -> "Prototype":
+        return Prototype((tail, head) for head, tail in self.pairs)
+
+
+Relation = Pair | Prototype
+
+
+def as_word(word: Any, where: str = "") -> str:
+    """The word with outer blanks removed and inner runs of blanks made one space.
+
+    >>> as_word("  ice   cream ")
+    'ice cream'
+    """
+    if not isinstance(word, str):
+        raise RelvecError(f"{where}{word!r} is not a word; give two strings for each pair.")
+    cleaned = " ".join(word.split())
+    if not cleaned:
+        raise RelvecError(f"{where}a word of the pair is empty; give both words.")
+    return cleaned
+
+
+def as_pair(pair: Any, where: str = "") -> Pair:
+    """Check that something is a pair of words.
+
+    >>> as_pair(["Paris", "France "])
+    ('Paris', 'France')
+    """
+    if isinstance(pair, str) or not isinstance(pair, Sequence):
+        try:
+            pair = None if isinstance(pair, str | dict) else tuple(pair)
+        except TypeError:
+            pair = None
+    if pair is None or len(pair) != 2:
+        raise RelvecError(f'{where}expected a pair of words such as ("Paris", "France"); give exactly two strings.')
+    return as_word(pair[0], where), as_word(pair[1], where)
+
+
+def as_relation(item: Any, where: str = "") -> Relation:
+    return item if isinstance(item, Prototype) else as_pair(item, where)
+
+
+def is_single(items: Any) -> bool:
+    """Whether this is one pair (or prototype) rather than a collection of them."""
+    if isinstance(items, Prototype):
+        return True
+    return isinstance(items, tuple | list) and len(items) == 2 and all(isinstance(word, str) for word in items)
+
+
+def as_relations(items: Any) -> list[Relation]:
+    """Relations from a list, a generator, an array or a data frame (columns head and tail, or its only two).
+
+    >>> as_relations(pair for pair in [("a", "b"), ("c", "d")])
+    [('a', 'b'), ('c', 'd')]
+    """
+    if isinstance(items, str):
+        raise RelvecError(f'{items!r} is not a pair; write ("head", "tail"), or a list of such pairs.')
+    if hasattr(items, "columns"):
+        head, tail = _frame_columns([str(name) for name in items.columns])
+        columns = list(items.columns)
+        items = zip(items[columns[head]], items[columns[tail]], strict=True)
+    return [as_relation(item, where=f"Pair {number}: ") for number, item in enumerate(items, start=1)]
+
+
+def _frame_columns(names: list[str]) -> tuple[int, int]:
+    found = _named_columns(names)
+    if found is None and len(names) == 2:
+        found = (0, 1)
+    if found is None:
+        raise RelvecError(f"The frame has columns {', '.join(names)}; name the two word columns head and tail.")
+    return found
+
+
+def _named_columns(names: Sequence[str]) -> tuple[int, int] | None:
+    """The positions of the head and the tail column, if a header names them."""
+    lowered = [name.strip().lower() for name in names]
+    for head, tail in zip(HEAD_COLUMNS, TAIL_COLUMNS, strict=True):
+        if head in lowered and tail in lowered:
+            return lowered.index(head), lowered.index(tail)
+    return None
+
+
+def parse_pair(text: str, where: str = "") -> Pair:
+    """Read `head:tail`.
+
+    >>> parse_pair("ice cream:summer")
+    ('ice cream', 'summer')
+    """
+    words = text.split(":")
+    if len(words) != 2:
+        problem = "has no colon" if len(words) == 1 else "has more than one colon"
+        raise RelvecError(f"{where}{text!r} {problem}; write head:tail.")
+    return as_word(words[0], f"{where}in {text!r} "), as_word(words[1], f"{where}in {text!r} ")
+
+
+def read_pairs(path: str | Path) -> list[Pair]:
+    """Pairs from a .csv, .tsv or .jsonl file, from lines of `head:tail`, or from stdin (`-`).
+
+    A file ending that says nothing (and stdin) is judged by its first line.
+    """
+    name, text = _read_text(path)
+    lines = text.replace("\r\n", "\n").split("\n")
+    reader = _READERS.get(Path(path).suffix.lower()) or _reader_for(lines)
+    pairs = list(reader(lines, name))
+    if not pairs:
+        raise RelvecError(f"{name} holds no pair; write one pair a line.")
+    return pairs
+
+
+def _read_text(path: str | Path) -> tuple[str, str]:
+    name = "stdin" if str(path) == "-" else str(path)
+    try:
+        raw = sys.stdin.buffer.read() if name == "stdin" else Path(path).read_bytes()
+    except OSError as error:
+        raise RelvecError(f"Cannot read {name}: {error.strerror}; check the path.") from error
+    try:
+        return name, raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise RelvecError(f"{name}, line {line}: not UTF-8 text; save the file as UTF-8.") from error
+
+
+def _reader_for(lines: list[str]) -> "_Reader":
+    first = next((line for line in lines if line.strip()), "")
+    if first.lstrip().startswith(("{", "[")):
+        return _read_jsonl
+    if "\t" in first:
+        return _read_tsv
+    if ":" not in first and "," in first:
+        return _read_csv
+    return _read_colon
+
+
+def _read_colon(lines: list[str], name: str) -> Iterator[Pair]:
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield parse_pair(line.strip(), f"{name}, line {number}: ")
+
+
+def _read_csv(lines: list[str], name: str) -> Iterator[Pair]:
+    rows = csv.reader(io.StringIO("\n".join(lines)))
+    return _read_table(((rows.line_num, row) for row in rows), name, "comma")
+
+
+def _read_tsv(lines: list[str], name: str) -> Iterator[Pair]:
+    return _read_table(((number, line.split("\t")) for number, line in enumerate(lines, start=1)), name, "tab")
+
+
+def _read_table(rows: Iterable[tuple[int, list[str]]], name: str, separator: str) -> Iterator[Pair]:
+    columns: tuple[int, int] | None = None
+    width = 2
+    seen_first = False
+    for number, row in rows:
+        where = f"{name}, line {number}: "
+        if not any(cell.strip() for cell in row):
+            continue
+        if not seen_first:
+            seen_first = True
+            columns = _named_columns(row)
+            if columns is not None:
+                width = len(row)
+                continue
+        if len(row) != width:
+            fix = f"separate two words by one {separator}, or name the columns head and tail in a first line"
+            raise RelvecError(f"{where}{len(row)} columns where {width} are expected; {fix}.")
+        head, tail = columns or (0, 1)
+        yield as_word(row[head], where), as_word(row[tail], where)
+
+
+def _read_jsonl(lines: list[str], name: str) -> Iterator[Pair]:
+    for number, line in enumerate(lines, start=1):
+        where = f"{name}, line {number}: "
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise RelvecError(f"{where}not JSON ({error.msg}); write one object or list a line.") from error
+        if isinstance(row, dict):
+            keys = list(row)
+            columns = _named_columns(keys)
+            if columns is None:
+                raise RelvecError(f'{where}no "head" and "tail"; write {{"head": "Paris", "tail": "France"}}.')
+            row = [row[keys[column]] for column in columns]
+        yield as_pair(row, where)
+
+
+_Reader = Callable[[list[str], str], Iterator[Pair]]
+_READERS: dict[str, _Reader] = {
+    ".csv": _read_csv,
+    ".tsv": _read_tsv,
+    ".jsonl": _read_jsonl,
+    ".ndjson": _read_jsonl,
+}

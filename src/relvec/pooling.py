@@ -1,0 +1,38 @@
+"""Pooling: the output vectors of a sentence become one relation vector (a mean over the tokens that count)."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from relvec.errors import RelvecError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# (is the position a token, is it the mask token) -> does it count; all of shape [batch, length]
+TokenChoice = Callable[["Tensor", "Tensor"], "Tensor"]
+
+POOLINGS: dict[str, TokenChoice] = {
+    "average": lambda is_token, is_mask: is_token,
+    "average_no_mask": lambda is_token, is_mask: is_token & ~is_mask,
+    "mask": lambda is_token, is_mask: is_token & is_mask,
+}
+
+
+def check_pooling(name: str) -> str:
+    """
+    >>> check_pooling("average")
+    'average'
+    """
+    if name not in POOLINGS:
+        raise RelvecError(f"Unknown pooling {name!r}; choose one of {', '.join(POOLINGS)}.")
+    return name
+
+
+def pool(name: str, output: "Tensor", is_token: "Tensor", is_mask: "Tensor") -> "Tensor":
+    """Mean of `output` [batch, length, dim] over the tokens that the pooling `name` counts: [batch, dim].
+
+    `average` is the paper's (section 3); the other two are those of the later published checkpoints.
+    """
+    weights = POOLINGS[name](is_token, is_mask).to(output.dtype)
+    weights = weights / weights.sum(dim=1, keepdim=True)
+    return (weights.unsqueeze(1) @ output).squeeze(1)

@@ -1,0 +1,149 @@
+"""A template bound to a tokenizer: pairs become token ids without tokenizing the template again."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from relvec.errors import RelvecError
+from relvec.pairs import Pair
+from relvec.prompts.template import HEAD, MASK, TAIL, Template, fill_slots
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+TokenIds = list[int]
+
+# Words that a tokenizer might join to their neighbours: they decide whether the template may be cut at blanks.
+_PROBES: tuple[Pair, ...] = (
+    ("word", "word"),
+    ("Word", "ICE cream"),
+    ("dogs'", "o'clock"),
+    ("'s", "-less"),
+    ("東京", "日本"),
+    ("москва", "São Paulo"),
+    ("50%", "3rd"),
+    ("U.S.", "("),
+)
+
+
+class TokenizedTemplate:
+    """Fills a template at the token level.
+
+    The template is cut at its blanks. A stretch without slots is tokenized once, for good; a piece with a slot,
+    such as ` [h]'s`, is tokenized once for each distinct word, with its blank and its suffix, so that the
+    leading-space rules of byte-level BPE hold. Where the cut would change the tokens (checked on probe words
+    when the template is bound), the whole sentence is one piece.
+
+    Calling it on pairs gives their token ids, special tokens included.
+    """
+
+    def __init__(self, template: Template, tokenizer: "PreTrainedTokenizerBase") -> None:
+        if template.has_mask and tokenizer.mask_token is None:
+            raise RelvecError(f"The template {template.text!r} has a <mask>, but the tokenizer has none; drop it.")
+        self.template = template
+        self._tokenizer = tokenizer
+        self._prefix, self._suffix = self._special_tokens()
+        self._specials = self._special_pattern()
+        if template.tokens is not None:
+            self._pieces = self._pieces_of_tokens(template.tokens)
+        else:
+            sentence = template.text.replace(MASK, tokenizer.mask_token or "")
+            self._pieces = self._pieces_of_text(sentence)
+            if not self._matches_whole_sentences(sentence):
+                self._pieces = [sentence]
+        self._empty = {
+            piece: self._tokenize([fill_slots(piece, ("", ""))])[0] for piece in self._pieces if isinstance(piece, str)
+        }
+
+    def __call__(self, pairs: Sequence[Pair]) -> list[TokenIds]:
+        self._check_words(pairs)
+        columns = [self._column(piece, pairs) for piece in self._pieces]
+        rows = []
+        for parts in zip(*columns, strict=True):
+            row = self._prefix.copy()
+            for part in parts:
+                row += part
+            row += self._suffix
+            rows.append(row)
+        return rows
+
+    def _column(self, piece: str | TokenIds, pairs: Sequence[Pair]) -> list[TokenIds]:
+        """The token ids that one piece of the template contributes to each pair."""
+        if not isinstance(piece, str):
+            return [piece] * len(pairs)
+        filled = [fill_slots(piece, pair) for pair in pairs]
+        distinct = list(dict.fromkeys(filled))
+        ids = dict(zip(distinct, self._tokenize(distinct), strict=True))
+        for text, tokens in ids.items():
+            if tokens == self._empty[piece]:
+                raise RelvecError(f"{text.strip()!r} has no token in this model's vocabulary; leave that word out.")
+        return [ids[text] for text in filled]
+
+    def _pieces_of_text(self, sentence: str) -> list[str | TokenIds]:
+        pieces: list[str | TokenIds] = []
+        fixed = ""
+        for chunk in re.findall(r"\s*\S+", sentence):
+            if HEAD not in chunk and TAIL not in chunk:
+                fixed += chunk
+                continue
+            if fixed:
+                pieces.append(self._tokenize([fixed])[0])
+                fixed = ""
+            pieces.append(chunk)
+        if fixed:
+            pieces.append(self._tokenize([fixed])[0])
+        return pieces
+
+    def _pieces_of_tokens(self, tokens: Sequence[str]) -> list[str | TokenIds]:
+        vocabulary = self._tokenizer.get_vocab()
+        pieces: list[str | TokenIds] = []
+        for position, token in enumerate(tokens):
+            if token in (HEAD, TAIL):
+                pieces.append(token if position == 0 else f" {token}")
+                continue
+            token = self._tokenizer.mask_token if token == MASK else token
+            if token not in vocabulary:
+                raise RelvecError(f"The prompt token {token!r} is not in the vocabulary; use the model it was made for.")
+            pieces.append([vocabulary[token]])
+        return pieces
+
+    def _matches_whole_sentences(self, sentence: str) -> bool:
+        whole = self._tokenizer(
+            [fill_slots(sentence, probe) for probe in _PROBES], padding=False, truncation=False, verbose=False
+        )["input_ids"]
+        columns = [self._tokenize([fill_slots(p, w) for w in _PROBES]) if isinstance(p, str) else p for p in self._pieces]
+        for number, expected in enumerate(whole):
+            row = list(self._prefix)
+            for piece, column in zip(self._pieces, columns, strict=True):
+                row += column[number] if isinstance(piece, str) else piece
+            if row + self._suffix != expected:
+                return False
+        return True
+
+    def _check_words(self, pairs: Iterable[Pair]) -> None:
+        if self._specials is None:
+            return
+        for head, tail in pairs:
+            found = self._specials.search(head) or self._specials.search(tail)
+            if found:
+                raise RelvecError(
+                    f"The pair {head}:{tail} contains {found.group()!r}, a special token of this model; rewrite the word."
+                )
+
+    def _special_pattern(self) -> re.Pattern[str] | None:
+        """Text that the tokenizer would take for a control token if it stood inside a word."""
+        added = set(self._tokenizer.get_added_vocab()) | set(self._tokenizer.all_special_tokens)
+        added.discard(str(self._tokenizer.unk_token))
+        names = sorted((name for name in added if name.strip()), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, names))) if names else None
+
+    def _special_tokens(self) -> tuple[TokenIds, TokenIds]:
+        """What the tokenizer puts before and after every sentence."""
+        bare = self._tokenize(["a"])[0]
+        full = self._tokenizer("a", padding=False, truncation=False)["input_ids"]
+        start = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
+        return full[:start], full[start + len(bare) :]
+
+    def _tokenize(self, texts: list[str]) -> list[TokenIds]:
+        encoded = self._tokenizer(texts, add_special_tokens=False, padding=False, truncation=False, verbose=False)
+        return encoded["input_ids"]

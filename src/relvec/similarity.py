@@ -1,0 +1,67 @@
+"""What is done with relation vectors: cosine similarity, ranking, analogy questions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, NamedTuple, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from relvec.errors import RelvecError
+from relvec.pairs import Pair
+
+Vectors = NDArray[np.float32]
+Scoring = Literal["forward", "reverse", "bidirectional"]
+Item = TypeVar("Item")
+
+
+class Ranked(NamedTuple, Generic[Item]):
+    """A candidate and its relational similarity to the query."""
+
+    item: Item
+    score: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The answer to an analogy question: the index of the best choice, the choice, and every choice's score."""
+
+    answer: int
+    choice: Pair
+    scores: tuple[float, ...]
+
+
+def normalized(vectors: Vectors) -> Vectors:
+    """Rows of length 1 (a zero row stays zero).
+
+    >>> normalized(np.array([[3.0, 4.0]], dtype=np.float32)).round(1).tolist()
+    [[0.6000000238418579, 0.800000011920929]]
+    """
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
+
+
+def cosine(left: Vectors, right: Vectors) -> Vectors:
+    """The matrix of cosines between the rows of `left` [m, dim] and of `right` [n, dim]."""
+    return np.clip(normalized(left) @ normalized(right).T, -1.0, 1.0)
+
+
+def check_scoring(scoring: str) -> Scoring:
+    """
+    >>> check_scoring("forward")
+    'forward'
+    """
+    for known in get_args(Scoring):
+        if scoring == known:
+            return known
+    raise RelvecError(f"Unknown scoring {scoring!r}; choose one of {', '.join(get_args(Scoring))}.")
+
+
+def ranked(items: Sequence[Item], scores: NDArray[np.floating], top: int | None = None) -> list[Ranked[Item]]:
+    """Items by falling score, ties in the given order.
+
+    >>> ranked(["low", "high"], np.array([0.1, 0.9]))
+    [Ranked(item='high', score=0.9), Ranked(item='low', score=0.1)]
+    """
+    order = np.argsort(-scores, kind="stable")[:top]
+    return [Ranked(items[index], float(scores[index])) for index in order]
