@@ -85,14 +85,15 @@ class RelBERT:
             base = resolve(adapter_config(folder)["base_model_name_or_path"], show_progress=show_progress)
             encoder, tokenizer = load_weights(base, config, torch.float32), load_tokenizer(base)
             merge_adapter(encoder, folder)
-            encoder.to(chosen_dtype)
+            torch.nn.Module.to(encoder, chosen_dtype)
         else:
             encoder, tokenizer = load_weights(folder, config, chosen_dtype), load_tokenizer(folder)
         settings = getattr(config, "relbert_config", None) or {}
         if template is None:
             template = Template.from_config(settings) if "template" in settings else DEFAULT_TEMPLATE
+        torch.nn.Module.to(encoder, chosen_device)
         return cls(
-            encoder.to(chosen_device),
+            encoder,
             tokenizer,
             template,
             pooling or settings.get("aggregation_mode", "average"),
@@ -119,7 +120,9 @@ class RelBERT:
         api.create_repo(repository, private=private, exist_ok=True)
         with tempfile.TemporaryDirectory() as folder:
             self.save_pretrained(folder)
-            return str(api.upload_folder(repo_id=repository, folder_path=folder, commit_message="Upload relation model"))
+            return str(
+                api.upload_folder(repo_id=repository, folder_path=folder, commit_message="Upload relation model")
+            )
 
     def _relbert_config(self) -> dict[str, Any]:
         settings: dict[str, Any] = {"aggregation_mode": self.pooling, **self.template.to_config()}

@@ -73,13 +73,13 @@ class RelationEmbedder(TransformerMixin, BaseEstimator):
 
         if isinstance(self.model, RelBERT):
             return self.model
-        loaded: RelBERT | None = getattr(self, "_loaded", None)
-        if loaded is None or self._loaded_from != (self.model, self.device):
-            loaded = self._loaded = RelBERT.from_pretrained(self.model, device=self.device)
-            self._loaded_from = (self.model, self.device)
-        return loaded
+        wanted = (self.model, self.device)
+        loaded: tuple[Any, RelBERT] | None = getattr(self, "_loaded", None)
+        if loaded is None or loaded[0] != wanted:
+            loaded = self._loaded = (wanted, RelBERT.from_pretrained(self.model, device=self.device))
+        return loaded[1]
 
     def __getstate__(self) -> dict[str, Any]:
         """A pickle holds the model's name, not its weights."""
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if not name.startswith("_loaded")}
+        return {name: value for name, value in state.items() if name != "_loaded"}

@@ -66,7 +66,9 @@ def models(json: Json = False) -> None:
         ]
         for row in rows
     ]
-    table.append(["<folder>", "either", "", "", "", "a saved model of yours", "save_pretrained, or the published format"])
+    table.append(
+        ["<folder>", "either", "", "", "", "a saved model of yours", "save_pretrained, or the published format"]
+    )
     table.append(["<owner/name>", "either", "", "", "", "hub", "any encoder or relation model of the hub"])
     right = ("parameters", "download")
     print_table(["name", "kind", "parameters", "download", "here", "source", "description"], table, right=right)

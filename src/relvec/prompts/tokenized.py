@@ -51,12 +51,14 @@ class TokenizedTemplate:
             self._pieces = self._pieces_of_text(sentence)
             if not self._matches_whole_sentences(sentence):
                 self._pieces = [sentence]
-        self._empty = {
-            piece: self._tokenize([fill_slots(piece, ("", ""))])[0] for piece in self._pieces if isinstance(piece, str)
-        }
 
     def __call__(self, pairs: Sequence[Pair]) -> list[TokenIds]:
+        if not pairs:
+            return []
         self._check_words(pairs)
+        return self._assembled(pairs)
+
+    def _assembled(self, pairs: Sequence[Pair]) -> list[TokenIds]:
         columns = [self._column(piece, pairs) for piece in self._pieces]
         rows = []
         for parts in zip(*columns, strict=True):
@@ -74,8 +76,9 @@ class TokenizedTemplate:
         filled = [fill_slots(piece, pair) for pair in pairs]
         distinct = list(dict.fromkeys(filled))
         ids = dict(zip(distinct, self._tokenize(distinct), strict=True))
+        (nothing,) = self._tokenize([fill_slots(piece, ("", ""))])
         for text, tokens in ids.items():
-            if tokens == self._empty[piece]:
+            if tokens == nothing and self._tokenizer.unk_token_id not in tokens:
                 raise RelvecError(f"{text.strip()!r} has no token in this model's vocabulary; leave that word out.")
         return [ids[text] for text in filled]
 
@@ -103,22 +106,16 @@ class TokenizedTemplate:
                 continue
             token = self._tokenizer.mask_token if token == MASK else token
             if token not in vocabulary:
-                raise RelvecError(f"The prompt token {token!r} is not in the vocabulary; use the model it was made for.")
+                raise RelvecError(
+                    f"The prompt token {token!r} is not in the vocabulary; use the model it was made for."
+                )
             pieces.append([vocabulary[token]])
         return pieces
 
     def _matches_whole_sentences(self, sentence: str) -> bool:
-        whole = self._tokenizer(
-            [fill_slots(sentence, probe) for probe in _PROBES], padding=False, truncation=False, verbose=False
-        )["input_ids"]
-        columns = [self._tokenize([fill_slots(p, w) for w in _PROBES]) if isinstance(p, str) else p for p in self._pieces]
-        for number, expected in enumerate(whole):
-            row = list(self._prefix)
-            for piece, column in zip(self._pieces, columns, strict=True):
-                row += column[number] if isinstance(piece, str) else piece
-            if row + self._suffix != expected:
-                return False
-        return True
+        filled = [fill_slots(sentence, probe) for probe in _PROBES]
+        whole = self._tokenizer(filled, padding=False, truncation=False, verbose=False)["input_ids"]
+        return self._assembled(_PROBES) == whole
 
     def _check_words(self, pairs: Iterable[Pair]) -> None:
         if self._specials is None:
@@ -127,7 +124,7 @@ class TokenizedTemplate:
             found = self._specials.search(head) or self._specials.search(tail)
             if found:
                 raise RelvecError(
-                    f"The pair {head}:{tail} contains {found.group()!r}, a special token of this model; rewrite the word."
+                    f"The pair {head}:{tail} contains {found.group()!r}, a special token of this model; rewrite it."
                 )
 
     def _special_pattern(self) -> re.Pattern[str] | None:

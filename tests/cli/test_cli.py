@@ -1,0 +1,139 @@
+"""The command as users run it: exit codes, what is printed where, and nothing but one line for bad input."""
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relvec.cli.app import main
+from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
+
+Relvec = Callable[..., "Outcome"]
+
+
+class Outcome:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def relvec(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Relvec:
+    def run(*arguments: str | Path) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["relvec", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        return Outcome(int(stop.value.code or 0), captured.out, captured.err)
+
+    return run
+
+
+def test_similarity_ranks_the_pairs(relvec: Relvec, tiny_folder: Path) -> None:
+    result = relvec("similarity", "Paris:France", "cup:tea", "Paris:France", "-m", tiny_folder)
+    assert result.code == 0
+    assert result.out.splitlines()[:2] == ["pair\tsimilarity", "Paris:France\t1.000"]
+    assert result.err == ""
+
+
+def test_similarity_speaks_json(relvec: Relvec, tiny_folder: Path) -> None:
+    result = relvec("similarity", "Paris:France", "cup:tea", "Paris:France", "--json", "-m", tiny_folder)
+    answer = json.loads(result.out)
+    assert answer["query"] == "Paris:France"
+    assert [row["pair"] for row in answer["ranking"]] == ["Paris:France", "cup:tea"]
+
+
+def test_solve_marks_the_answer(relvec: Relvec, tiny_folder: Path) -> None:
+    question = ("Paris:France", "cup:tea", "Paris:France")
+    assert "->\tParis:France\t1.000" in relvec("solve", *question, "-m", tiny_folder).out
+    answer = json.loads(relvec("solve", *question, "-m", tiny_folder, "--json", "--scoring", "bidirectional").out)
+    assert (answer["answer"], answer["index"], len(answer["choices"])) == ("Paris:France", 1, 2)
+
+
+def test_embed_writes_vectors_and_reports_on_stderr(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("Paris\tFrance\nTokyo\tJapan\n")
+    result = relvec("embed", tmp_path / "pairs.tsv", "-o", tmp_path / "v.npz", "-m", tiny_folder, "--normalize")
+    assert (result.code, result.out) == (0, "")
+    assert "2 pairs, 16 dimensions" in result.err
+    with np.load(tmp_path / "v.npz") as file:
+        np.testing.assert_allclose(np.linalg.norm(file["vectors"], axis=1), 1, atol=1e-5)
+
+
+def test_embed_reads_stdin(relvec: Relvec, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Paris:France\n")))
+    assert relvec("embed", "-", "-o", tmp_path / "v.npy", "-m", tiny_folder).code == 0
+    assert np.load(tmp_path / "v.npy").shape == (1, 16)
+
+
+def test_models_lists_every_name_of_the_catalogue(relvec: Relvec) -> None:
+    rows = json.loads(relvec("models", "--json").out)
+    assert [row["name"] for row in rows] == [*BUNDLED_MODELS, *BASE_MODELS, *HUB_MODELS]
+    text = relvec("models").out
+    assert all(row["name"] in text for row in rows)
+
+
+def test_fetch_prints_the_folder(relvec: Relvec, tiny_folder: Path) -> None:
+    assert relvec("fetch", tiny_folder).out.strip() == str(tiny_folder)
+
+
+def test_version(relvec: Relvec) -> None:
+    assert relvec("--version").out.startswith("relvec 0.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["similarity", "Paris:France"], "add at least one"),
+        (["similarity", "Paris", "a:b"], "'Paris' has no colon; write head:tail"),
+        (["similarity", "a:", "a:b"], "is empty"),
+        (["similarity", "a:b", "c:d", "-m", "no-such-model"], "Unknown model 'no-such-model'"),
+        (["similarity", "a:b", "c:d", "-m", "/no/such/folder"], "There is no model folder"),
+        (["solve", "a:b"], "has no choices"),
+        (["solve", "a:b", "c:d", "--scoring", "up", "-m", "TINY"], "Unknown scoring 'up'"),
+        (["embed", "nowhere.tsv", "-o", "v.npz"], "Cannot read nowhere.tsv"),
+        (["embed", "PAIRS", "-o", "v.doc", "-m", "TINY"], "end the file name in .npz"),
+        (["embed", "PAIRS", "-o", "v.npz", "-m", "TINY", "--device", "toaster"], "cannot be used here"),
+        (["fetch", "mpnet"], "network is switched off"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    relvec: Relvec,
+    tiny_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.setenv("RELVEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.txt").write_text("Paris:France\n")
+    stand_ins = {"TINY": str(tiny_folder), "PAIRS": "pairs.txt"}
+    result = relvec(*(stand_ins.get(argument, argument) for argument in arguments))
+    assert result.code == 2
+    assert message in result.err
+    assert len(result.err.strip().splitlines()) == 1
+    assert result.out == ""
+    assert not list(tmp_path.glob("v.*"))
+
+
+def test_help_does_not_import_torch() -> None:
+    import subprocess
+
+    code = "import sys; sys.argv = ['relvec', '--help']\nfrom relvec.cli.app import app\n"
+    code += "try:\n    app()\nexcept SystemExit:\n    pass\nassert 'torch' not in sys.modules\n"
+    code += "assert 'transformers' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_ctrl_c_is_quiet(relvec: Relvec, tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("relvec.model.RelBERT.rank", stopped)
+    result = relvec("similarity", "a:b", "c:d", "-m", tiny_folder)
+    assert result.code == 130
+    assert "Traceback" not in result.err

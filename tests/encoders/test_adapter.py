@@ -1,0 +1,73 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from relvec import RelBERT, RelvecError
+from relvec.encoders.adapter import CONFIG_NAME, WEIGHTS_NAME
+
+LAYER = "encoder.layer.0.attention.self.query"
+PAIRS = [("Paris", "France"), ("Tokyo", "Japan")]
+
+
+def write_adapter(folder: Path, base: Path, tensors: dict[str, torch.Tensor] | None = None, **changes: Any) -> Path:
+    folder.mkdir()
+    (folder / "config.json").write_text((base / "config.json").read_text())
+    settings = {"peft_type": "LORA", "base_model_name_or_path": str(base), "r": 2, "lora_alpha": 6, "bias": "none"}
+    (folder / CONFIG_NAME).write_text(json.dumps(settings | changes))
+    if tensors is None:
+        generator = torch.Generator().manual_seed(1)
+        tensors = {
+            f"base_model.model.{LAYER}.lora_A.weight": torch.randn(2, 16, generator=generator),
+            f"base_model.model.{LAYER}.lora_B.weight": torch.randn(16, 2, generator=generator),
+        }
+    save_file(tensors, folder / WEIGHTS_NAME)
+    return folder
+
+
+@pytest.mark.parametrize(("options", "scale"), [({}, 3.0), ({"use_rslora": True}, 6 / 2**0.5)])
+def test_a_merged_adapter_is_base_plus_scaled_product(
+    tiny_folder: Path, tmp_path: Path, options: dict[str, Any], scale: float
+) -> None:
+    adapted = RelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, **options))
+    base = RelBERT.from_pretrained(tiny_folder)
+    from safetensors.torch import load_file
+
+    down, up = (
+        load_file(tmp_path / "adapter" / WEIGHTS_NAME)[f"base_model.model.{LAYER}.lora_{x}.weight"] for x in "AB"
+    )
+    weight = base.encoder.get_parameter(f"{LAYER}.weight")
+    torch.testing.assert_close(adapted.encoder.get_parameter(f"{LAYER}.weight"), weight + scale * up @ down)
+    assert not np.allclose(adapted.encode(PAIRS), base.encode(PAIRS))
+
+
+def test_a_merged_model_saves_as_a_plain_encoder(tiny_folder: Path, tmp_path: Path) -> None:
+    adapted = RelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder))
+    adapted.save_pretrained(tmp_path / "plain")
+    assert not (tmp_path / "plain" / CONFIG_NAME).exists()
+    assert RelBERT.from_pretrained(tmp_path / "plain").fingerprint == adapted.fingerprint
+
+
+@pytest.mark.parametrize(
+    "changes", [{"peft_type": "IA3"}, {"use_dora": True}, {"bias": "all"}, {"rank_pattern": {"x": 4}}]
+)
+def test_other_kinds_of_adapter_are_refused(tiny_folder: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
+    with pytest.raises(RelvecError, match="not a plain LoRA"):
+        RelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, **changes))
+
+
+def test_an_adapter_of_another_base_is_refused(tiny_folder: Path, tmp_path: Path) -> None:
+    tensors = {f"base_model.model.{LAYER}.lora_{x}.weight": torch.zeros(3, 3) for x in "AB"}
+    with pytest.raises(RelvecError, match="does not fit its base"):
+        RelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, tensors))
+
+
+def test_a_corrupt_adapter_is_refused(tiny_folder: Path, tmp_path: Path) -> None:
+    folder = write_adapter(tmp_path / "adapter", tiny_folder)
+    (folder / WEIGHTS_NAME).write_bytes(b"not weights")
+    with pytest.raises(RelvecError, match="cannot be read"):
+        RelBERT.from_pretrained(folder)

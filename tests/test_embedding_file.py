@@ -1,0 +1,85 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relvec import RelBERT, RelvecError, embedding_file
+from relvec.embedding_file import embed_to_file
+
+PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("Paris", "France"), ("cats", "dogs")]
+
+
+@pytest.fixture(autouse=True)
+def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding_file, "PAIRS_PER_STEP", 2)
+
+
+def test_every_format_holds_the_vectors_in_order(tiny: RelBERT, tmp_path: Path) -> None:
+    expected = tiny.encode(PAIRS)
+    for name in ("v.npz", "v.npy", "v.jsonl"):
+        embed_to_file(tiny, PAIRS, tmp_path / name)
+    with np.load(tmp_path / "v.npz", allow_pickle=False) as file:
+        np.testing.assert_allclose(file["vectors"], expected, atol=1e-6)
+        assert list(zip(file["head"], file["tail"], strict=True)) == PAIRS
+    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), expected, atol=1e-6)
+    rows = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()]
+    np.testing.assert_allclose([row["vector"] for row in rows], expected, atol=1e-5)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["v.jsonl", "v.npy", "v.npz"]
+
+
+class CrashError(Exception):
+    pass
+
+
+def interrupt_after(model: RelBERT, steps: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Make the model fail after some steps; returns the sizes of the steps it was asked for."""
+    asked: list[int] = []
+    original = model.encode
+
+    def encode(pairs: Any, **options: Any) -> Any:
+        if len(asked) == steps:
+            raise CrashError
+        asked.append(len(pairs))
+        return original(pairs, **options)
+
+    monkeypatch.setattr(model, "encode", encode)
+    return asked
+
+
+def test_a_broken_off_run_goes_on_where_it_stopped(
+    tiny: RelBERT, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "v.npy"
+    interrupt_after(tiny, 1, monkeypatch)
+    with pytest.raises(CrashError):
+        embed_to_file(tiny, PAIRS, target)
+    assert not target.exists()
+    with (tmp_path / "v.npy.partial").open("ab") as file:
+        file.write(b"half a row")  # the crash came in the middle of a write
+    again = RelBERT.from_pretrained(tiny_folder)
+    asked = interrupt_after(again, 9, monkeypatch)
+    assert embed_to_file(again, PAIRS, target) == 2
+    assert asked == [2]
+    np.testing.assert_allclose(np.load(target), RelBERT.from_pretrained(tiny_folder).encode(PAIRS), atol=1e-6)
+
+
+def test_another_jobs_leftovers_are_not_used(
+    tiny: RelBERT, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt_after(tiny, 1, monkeypatch)
+    with pytest.raises(CrashError):
+        embed_to_file(tiny, PAIRS, tmp_path / "v.npy")
+    other = RelBERT.from_pretrained(tiny_folder, pooling="mask")
+    assert embed_to_file(other, PAIRS, tmp_path / "v.npy") == 0
+    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), other.encode(PAIRS), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["v.txt", "v", "nowhere/v.npz", ""])
+def test_an_impossible_output_is_refused_before_encoding(
+    tiny: RelBERT, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiny, "encode", lambda *_, **__: pytest.fail("encoded in vain"))
+    with pytest.raises(RelvecError):
+        embed_to_file(tiny, PAIRS, tmp_path / name)

@@ -1,0 +1,113 @@
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from relvec.errors import RelvecError
+from relvec.pairs import Prototype, as_relations, read_pairs
+
+EXPECTED = [("Paris", "France"), ("ice cream", "summer")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pairs.txt", "Paris:France\n\nice cream:summer\n"),
+        ("pairs.csv", "Paris,France\nice cream,summer\n"),
+        ("pairs.csv", '"Paris",France\r\n"ice cream",summer\r\n'),
+        ("pairs.csv", "relation,head,tail\n1,Paris,France\n2,ice cream,summer\n"),
+        ("pairs.tsv", "Paris\tFrance\nice cream\tsummer"),
+        ("pairs.tsv", "subj\tobj\nParis\tFrance\nice cream\tsummer"),
+        ("pairs.jsonl", '{"head": "Paris", "tail": "France", "score": 1}\n["ice cream", "summer"]\n'),
+        ("pairs", "Paris\tFrance\nice cream\tsummer\n"),
+        ("pairs", "Paris,France\nice cream,summer\n"),
+        ("pairs", '["Paris", "France"]\n["ice  cream ", "summer"]\n'),
+        ("bom.csv", "\ufeffParis,France\nice cream,summer\n"),
+    ],
+)
+def test_every_format_gives_the_same_pairs(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    assert read_pairs(path) == EXPECTED
+
+
+def test_pairs_come_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stdin:
+        buffer = io.BytesIO(b"Paris:France\nice cream:summer\n")
+
+    monkeypatch.setattr("sys.stdin", Stdin)
+    assert read_pairs("-") == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("pairs.txt", b"Paris:France\nTokyo\n", "line 2: 'Tokyo' has no colon; write head:tail"),
+        ("pairs.txt", b"a:b:c\n", "line 1: 'a:b:c' has more than one colon"),
+        ("pairs.txt", b"Paris:\n", "line 1: in 'Paris:' a word of the pair is empty"),
+        ("pairs.csv", b"a,b\nc,d,e\n", "line 2: 3 columns where 2 are expected; separate two words by one comma"),
+        ("pairs.tsv", b"a\tb\nc\n", "line 2: 1 columns where 2 are expected; separate two words by one tab"),
+        ("pairs.tsv", b"a\tb\n\t \nc\t \n", "line 3: a word of the pair is empty"),
+        ("pairs.csv", b"caf\xe9,drink\n", "line 1: not UTF-8 text; save the file as UTF-8"),
+        ("pairs.jsonl", b'["a", "b"]\n{"head": 1}\n', 'line 2: no "head" and "tail"'),
+        ("pairs.jsonl", b'["a", "b"]\n["a"]\n', "line 2: expected a pair of words"),
+        ("pairs.jsonl", b'["a", 1]\n', "line 1: 1 is not a word"),
+        ("pairs.jsonl", b'["a",\n', "line 1: not JSON"),
+        ("pairs.txt", b"\n\n", "holds no pair"),
+    ],
+)
+def test_a_bad_line_is_named_with_file_line_and_fix(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(RelvecError) as error:
+        read_pairs(path)
+    assert message in str(error.value)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match="No such file"):
+        read_pairs(tmp_path / "nowhere.tsv")
+
+
+@pytest.mark.parametrize(
+    "collection",
+    [
+        [["Paris", "France"], ("ice cream", "summer")],
+        (pair for pair in EXPECTED),
+        np.array(EXPECTED),
+        pd.DataFrame(EXPECTED, columns=["head", "tail"]),
+        pd.DataFrame(EXPECTED),
+        pd.DataFrame([(1, "summer", "ice cream"), (2, "France", "Paris")][::-1], columns=["n", "tail", "head"]),
+    ],
+    ids=["list", "generator", "array", "frame", "frame-of-two-columns", "frame-with-more-columns"],
+)
+def test_any_collection_of_pairs_is_accepted(collection: Any) -> None:
+    assert as_relations(collection) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "collection",
+    [
+        "Paris:France",
+        ["Paris:France"],
+        [("a", "b"), ("a", "b", "c")],
+        [("a", "b"), ("a", " ")],
+        [("a", "b"), ("a", None)],
+        [("a", "b"), 7],
+        pd.DataFrame([("a", "b", "c")], columns=["x", "y", "z"]),
+        pd.DataFrame([("a", float("nan"))]),
+    ],
+)
+def test_what_is_no_pair_is_refused(collection: Any) -> None:
+    with pytest.raises(RelvecError):
+        as_relations(collection)
+
+
+def test_an_empty_prototype_is_refused() -> None:
+    with pytest.raises(RelvecError, match="at least one"):
+        Prototype([])
