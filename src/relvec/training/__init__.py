@@ -1,0 +1,1 @@
+"""Fine-tuning: rated pairs become batches, batches become losses, losses change the language model."""
