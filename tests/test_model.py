@@ -126,7 +126,7 @@ def test_an_overlong_pair_is_refused_unless_truncation_is_asked_for(any_folder: 
 
 
 def test_truncation_keeps_the_prompt_and_fills_the_model(tiny: RelBERT) -> None:
-    (ids,) = tiny._token_ids([("Paris " * 100, "France " * 100)], truncate=True)
+    (ids,) = tiny.token_ids([("Paris " * 100, "France " * 100)], truncate=True)
     assert tiny.tokenizer.mask_token_id in ids
     assert ids[-1] == tiny.tokenizer.sep_token_id
     assert tiny.max_tokens - 8 <= len(ids) <= tiny.max_tokens

@@ -124,6 +124,10 @@ class RelBERT:
                 api.upload_folder(repo_id=repository, folder_path=folder, commit_message="Upload relation model")
             )
 
+    def full_config(self) -> dict[str, Any]:
+        """The encoder's configuration with the prompt and pooling in it, as config.json holds it."""
+        return {**self.encoder.config.to_dict(), "relbert_config": self._relbert_config()}
+
     def _relbert_config(self) -> dict[str, Any]:
         settings: dict[str, Any] = {"aggregation_mode": self.pooling, **self.template.to_config()}
         return {**settings, "training": copy.deepcopy(self.training)} if self.training else settings
@@ -188,7 +192,7 @@ class RelBERT:
         self, pairs: list[Pair], batch_size: int, truncate: bool, show_progress: bool | None
     ) -> Vectors:
         vectors = np.empty((len(pairs), self.dim), dtype=np.float32)
-        token_ids = self._token_ids(pairs, truncate)
+        token_ids = self.token_ids(pairs, truncate)
         by_length = sorted(range(len(pairs)), key=lambda row: len(token_ids[row]))
         was_training = self.encoder.training
         self.encoder.eval()
@@ -217,7 +221,8 @@ class RelBERT:
             is_token[row, : len(tokens)] = True
         return torch.from_numpy(ids).to(self.device), torch.from_numpy(is_token).to(self.device)
 
-    def _token_ids(self, pairs: Sequence[Pair], truncate: bool = False) -> list[list[int]]:
+    def token_ids(self, pairs: Sequence[Pair], truncate: bool = False) -> list[list[int]]:
+        """The tokens of each pair in its prompt, special tokens included."""
         token_ids = self._prompt(pairs)
         for row, tokens in enumerate(token_ids):
             if len(tokens) <= self.max_tokens:

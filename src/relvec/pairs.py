@@ -1,9 +1,11 @@
 """Word pairs: what counts as one, and how they are read from text, files, frames and streams."""
 
 import csv
+import gzip
 import io
 import json
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +100,7 @@ def as_relations(items: Any) -> list[Relation]:
 
 
 def _frame_columns(names: list[str]) -> tuple[int, int]:
-    found = _named_columns(names)
+    found = named_columns(names)
     if found is None and len(names) == 2:
         found = (0, 1)
     if found is None:
@@ -106,7 +108,7 @@ def _frame_columns(names: list[str]) -> tuple[int, int]:
     return found
 
 
-def _named_columns(names: Sequence[str]) -> tuple[int, int] | None:
+def named_columns(names: Sequence[str]) -> tuple[int, int] | None:
     """The positions of the head and the tail column, if a header names them."""
     lowered = [name.strip().lower() for name in names]
     for head, tail in zip(HEAD_COLUMNS, TAIL_COLUMNS, strict=True):
@@ -133,8 +135,7 @@ def read_pairs(path: str | Path) -> list[Pair]:
 
     A file ending that says nothing (and stdin) is judged by its first line.
     """
-    name, text = _read_text(path)
-    lines = text.replace("\r\n", "\n").split("\n")
+    name, lines = read_lines(path)
     reader = _READERS.get(Path(path).suffix.lower()) or _reader_for(lines)
     pairs = list(reader(lines, name))
     if not pairs:
@@ -142,17 +143,24 @@ def read_pairs(path: str | Path) -> list[Pair]:
     return pairs
 
 
-def _read_text(path: str | Path) -> tuple[str, str]:
+def read_lines(path: str | Path) -> tuple[str, list[str]]:
+    """What to call the file in an error, and its lines; UTF-8, unpacked if the name ends in .gz."""
     name = "stdin" if str(path) == "-" else str(path)
     try:
         raw = sys.stdin.buffer.read() if name == "stdin" else Path(path).read_bytes()
     except OSError as error:
         raise RelvecError(f"Cannot read {name}: {error.strerror}; check the path.") from error
+    if name.endswith(".gz"):
+        try:
+            raw = gzip.decompress(raw)
+        except (OSError, EOFError, zlib.error) as error:
+            raise RelvecError(f"{name} is no whole gzip file ({error}); pack or download it again.") from error
     try:
-        return name, raw.decode("utf-8-sig")
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise RelvecError(f"{name}, line {line}: not UTF-8 text; save the file as UTF-8.") from error
+    return name, text.replace("\r\n", "\n").split("\n")
 
 
 def _reader_for(lines: list[str]) -> "_Reader":
@@ -173,12 +181,21 @@ def _read_colon(lines: list[str], name: str) -> Iterator[Pair]:
 
 
 def _read_csv(lines: list[str], name: str) -> Iterator[Pair]:
-    rows = csv.reader(io.StringIO("\n".join(lines)))
-    return _read_table(((rows.line_num, row) for row in rows), name, "comma")
+    return _read_table(csv_rows(lines), name, "comma")
 
 
 def _read_tsv(lines: list[str], name: str) -> Iterator[Pair]:
-    return _read_table(((number, line.split("\t")) for number, line in enumerate(lines, start=1)), name, "tab")
+    return _read_table(tsv_rows(lines), name, "tab")
+
+
+def csv_rows(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Line numbers and cells; a cell may be quoted."""
+    rows = csv.reader(io.StringIO("\n".join(lines)))
+    return ((rows.line_num, row) for row in rows)
+
+
+def tsv_rows(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    return ((number, line.split("\t")) for number, line in enumerate(lines, start=1))
 
 
 def _read_table(rows: Iterable[tuple[int, list[str]]], name: str, separator: str) -> Iterator[Pair]:
@@ -191,7 +208,7 @@ def _read_table(rows: Iterable[tuple[int, list[str]]], name: str, separator: str
             continue
         if not seen_first:
             seen_first = True
-            columns = _named_columns(row)
+            columns = named_columns(row)
             if columns is not None:
                 width = len(row)
                 continue
@@ -203,21 +220,26 @@ def _read_table(rows: Iterable[tuple[int, list[str]]], name: str, separator: str
 
 
 def _read_jsonl(lines: list[str], name: str) -> Iterator[Pair]:
+    for where, row in json_rows(lines, name):
+        if isinstance(row, dict):
+            keys = list(row)
+            columns = named_columns(keys)
+            if columns is None:
+                raise RelvecError(f'{where}no "head" and "tail"; write {{"head": "Paris", "tail": "France"}}.')
+            row = [row[keys[column]] for column in columns]
+        yield as_pair(row, where)
+
+
+def json_rows(lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
+    """Where each line is, for errors, and what its JSON holds; empty lines are left out."""
     for number, line in enumerate(lines, start=1):
         where = f"{name}, line {number}: "
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            yield where, json.loads(line)
         except json.JSONDecodeError as error:
             raise RelvecError(f"{where}not JSON ({error.msg}); write one object or list a line.") from error
-        if isinstance(row, dict):
-            keys = list(row)
-            columns = _named_columns(keys)
-            if columns is None:
-                raise RelvecError(f'{where}no "head" and "tail"; write {{"head": "Paris", "tail": "France"}}.')
-            row = [row[keys[column]] for column in columns]
-        yield as_pair(row, where)
 
 
 _Reader = Callable[[list[str], str], Iterator[Pair]]

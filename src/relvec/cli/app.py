@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from relvec import __version__
-from relvec.cli import embed, fetch, models, similarity, solve
+from relvec.cli import data, embed, fetch, merge, models, similarity, solve, train
 from relvec.errors import RelvecError
 
 app = typer.Typer(
@@ -17,8 +17,17 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (similarity.similarity, solve.solve, embed.embed, models.models, fetch.fetch):
+for command in (
+    similarity.similarity,
+    solve.solve,
+    embed.embed,
+    train.train,
+    merge.merge,
+    models.models,
+    fetch.fetch,
+):
     app.command()(command)
+app.add_typer(data.app, name="data")
 
 
 def _print_version(wanted: bool) -> None:

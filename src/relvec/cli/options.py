@@ -1,6 +1,7 @@
 """Options that several commands share, and how they print."""
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,9 @@ Model = Annotated[str, typer.Option("--model", "-m", help="A model name, a folde
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; by default the fastest there is.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 ScoringOption = Annotated[str, typer.Option(help="forward, reverse or bidirectional.")]
+DataDir = Annotated[
+    Path | None, typer.Option(envvar="RELVEC_DATA", help="The folder with the datasets; else they come from the hub.")
+]
 
 DEFAULT = DEFAULT_MODEL
 

@@ -140,4 +140,9 @@ def close_names(name: str) -> list[str]:
     >>> close_names("relvec-mpent")
     ['relvec-mpnet']
     """
-    return difflib.get_close_matches(name, [*BUNDLED_MODELS, *BASE_MODELS, *HUB_MODELS], n=1)
+    return close_matches(name, [*BUNDLED_MODELS, *BASE_MODELS, *HUB_MODELS])
+
+
+def close_matches(name: str, known: list[str]) -> list[str]:
+    """The known name that comes closest to a mistyped one, if any comes close."""
+    return difflib.get_close_matches(name, known, n=1)

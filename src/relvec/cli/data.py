@@ -1,0 +1,71 @@
+"""relvec data: the training data that have a name, and whether a dataset is sound."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from relvec.cli.options import Json, print_json, print_table
+from relvec.data.audit import audit
+from relvec.data.rated import RatedRelation
+from relvec.data.sources import DEFAULT_SOURCE, SOURCES, data_folder, load
+from relvec.errors import RelvecError
+
+app = typer.Typer(help="List the training data by name, or check a dataset.", no_args_is_help=True)
+
+DataDir = Annotated[Path | None, typer.Option(help="The folder with the datasets; by default $RELVEC_DATA.")]
+
+
+def source_rows() -> list[dict[str, object]]:
+    """One row for each name of the registry; what is in the package is counted."""
+    rows: list[dict[str, object]] = []
+    for source in SOURCES.values():
+        counts = _counts(load(source.name)) if source.package_folder else dict.fromkeys(_counts([]))
+        where = "bundled" if source.package_folder else f"$RELVEC_DATA/{source.data_file}, or hub {source.hub_id}"
+        row = {"name": source.name, **counts, "licence": source.licence}
+        rows.append({**row, "source": where, "description": source.description})
+    return rows
+
+
+@app.command("list")
+def list_sources(json: Json = False) -> None:
+    """List the names of training data and where they come from."""
+    rows = source_rows()
+    if json:
+        print_json(rows)
+        return
+    table = [["-" if value is None else str(value) for value in row.values()] for row in rows]
+    blank = [""] * len(_counts([]))
+    table.append(
+        ["<path>", *blank, "", "a file or folder of yours", ".jsonl, .csv, .tsv, .toml, or SemEval's own folder"]
+    )
+    table.append(["<owner/name>", *blank, "", "hub", "a dataset in the form of the authors'"])
+    print_table(list(rows[0]), table, right=tuple(_counts([])))
+
+
+@app.command()
+def check(
+    source: Annotated[str, typer.Argument(help="A name, a file, a folder or a hub id.")] = DEFAULT_SOURCE,
+    data_dir: DataDir = None,
+) -> None:
+    """Count a dataset and look for repeated pairs, contradictions and pairs that the benchmarks have too."""
+    relations = load(source, data_dir=data_dir)
+    benchmarks = data_folder(data_dir)
+    problems = audit(relations, benchmarks)
+    counts = {**_counts(relations), "problems": len(problems)}
+    print_table(["count", source], [[name, str(count)] for name, count in counts.items()], right=(source,))
+    if benchmarks is None:
+        typer.echo("Not compared with the benchmarks: give --data-dir or set RELVEC_DATA.", err=True)
+    if problems:
+        print_table(["relation", "pair", "problem"], [[row.relation, row.pair, row.what] for row in problems])
+        raise RelvecError(f"{source} has {len(problems)} problems; mend or leave out what is listed above.")
+
+
+def _counts(relations: list[RatedRelation]) -> dict[str, int]:
+    return {
+        "relations": len(relations),
+        "categories": len({relation.category for relation in relations if relation.category}),
+        "positives": sum(len(relation.positives) for relation in relations),
+        "negatives": sum(len(relation.negatives) for relation in relations),
+        "distinct pairs": len({pair for relation in relations for pair in (*relation.positives, *relation.negatives)}),
+    }

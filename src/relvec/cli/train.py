@@ -1,0 +1,67 @@
+"""relvec train: fine-tune a language model on rated pairs."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from relvec.cli.options import DataDir, print_table
+from relvec.errors import RelvecError
+
+
+def train(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the trained model.")] = Path("my-model"),
+    config: Annotated[Path | None, typer.Option(help="A recipe file (TOML); options below change it.")] = None,
+    data: Annotated[
+        list[str] | None, typer.Option(help="bundled, semeval2012, a file, a folder or a hub dataset; may be repeated.")
+    ] = None,
+    base: Annotated[str | None, typer.Option(help="The encoder to start from: a name, a folder or a hub id.")] = None,
+    template: Annotated[str | None, typer.Option(help="1 to 5 for the paper's, or a template of your own.")] = None,
+    pooling: Annotated[str | None, typer.Option(help="average, average_no_mask or mask.")] = None,
+    loss: Annotated[str | None, typer.Option(help="The loss, by name.")] = None,
+    steps: Annotated[int | None, typer.Option(help="How many steps to train.")] = None,
+    lora: Annotated[int | None, typer.Option(help="The rank of the adapter; 0 trains all weights.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides every random choice.")] = None,
+    exclude_category: Annotated[list[str] | None, typer.Option(help="A category to leave out.")] = None,
+    exclude_relation: Annotated[list[str] | None, typer.Option(help="A relation to leave out.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Any setting of a recipe, as name=value.", metavar="NAME=VALUE")
+    ] = None,
+    data_dir: DataDir = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the size of the run.")] = False,
+) -> None:
+    """Fine-tune a language model on rated pairs; the same command again goes on after an interruption."""
+    changes: dict[str, Any] = {
+        "data": data,
+        "base": base,
+        "template": template,
+        "pooling": pooling,
+        "loss": loss,
+        "steps": steps,
+        "lora_rank": lora,
+        "seed": seed,
+        "exclude_categories": exclude_category,
+        "exclude_relations": exclude_relation,
+    }
+    if steps is not None:
+        changes["epochs"] = 0
+    for setting in settings or []:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise RelvecError(f"--set {setting} has no value; write --set name=value.")
+        changes[name] = value
+    from relvec.training.recipe import Recipe
+
+    recipe = (Recipe.from_toml(config) if config else Recipe()).changed(
+        {name: value for name, value in changes.items() if value is not None}
+    )
+    try:
+        from relvec.training import run
+    except ImportError as error:
+        raise RelvecError(f"Training needs {error.name}; install relvec[train].") from error
+    if dry_run:
+        print_table(["what", "how much"], run.plan(recipe, output, data_dir).rows(), right=("how much",))
+        return
+    progress = run.train(recipe, output, data_dir)
+    losses, best = progress.valid_loss, progress.best_step
+    typer.echo(f"validation loss {losses[0]:.4f} -> {losses[best]:.4f} at step {best} -> {output}", err=True)

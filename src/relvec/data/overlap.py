@@ -1,0 +1,81 @@
+"""Which training pairs also occur in a benchmark: a fair evaluation has none."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from relvec.data.rated import RatedRelation
+from relvec.errors import RelvecError
+from relvec.pairs import Pair, as_pair, json_rows, read_lines
+
+MINIMUM_POSITIVES = 3
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """A pair of a relation and the benchmarks that have it, in this order or the other."""
+
+    relation: str
+    pair: Pair
+    benchmarks: tuple[str, ...]
+
+
+def unordered(pair: Pair) -> Pair:
+    """The same key for both orders and any case.
+
+    >>> unordered(("Paris", "France")) == unordered(("france", "paris"))
+    True
+    """
+    head, tail = (word.lower() for word in pair)
+    return (head, tail) if head <= tail else (tail, head)
+
+
+def benchmark_pairs(data_dir: str | Path) -> dict[Pair, set[str]]:
+    """Every pair of the benchmarks' validation and test parts, unordered, and the benchmarks it is in."""
+    found: dict[Pair, set[str]] = {}
+    for folder in ("analogy", "lexrel"):
+        for part in ("valid", "test"):
+            for path in sorted(Path(data_dir).expanduser().glob(f"{folder}/*/{part}.jsonl")):
+                for pair in _pairs(path):
+                    found.setdefault(unordered(pair), set()).add(f"{folder}/{path.parent.name}")
+    if not found:
+        places = "analogy/*/test.jsonl and lexrel/*/test.jsonl"
+        raise RelvecError(f"There is no benchmark below {data_dir}; give the folder that holds {places}.")
+    return found
+
+
+def _pairs(path: Path) -> Iterator[Pair]:
+    """Stem and choices of a question, or the pair of a classification row."""
+    name, lines = read_lines(path)
+    for where, row in json_rows(lines, name):
+        try:
+            pairs = [row["stem"], *row["choice"]] if "stem" in row else [(row["head"], row["tail"])]
+        except (KeyError, TypeError) as error:
+            raise RelvecError(f"{where}neither stem and choice nor head and tail; see the benchmark's form.") from error
+        for pair in pairs:
+            yield as_pair(pair, where)
+
+
+def overlap(relations: Iterable[RatedRelation], data_dir: str | Path) -> list[Overlap]:
+    """The pairs of the relations, positive or negative, that a benchmark has in either order."""
+    known = benchmark_pairs(data_dir)
+    return [
+        Overlap(relation.name, pair, tuple(sorted(known[unordered(pair)])))
+        for relation in relations
+        for pair in (*relation.positives, *relation.negatives)
+        if unordered(pair) in known
+    ]
+
+
+def without_benchmarks(relations: Iterable[RatedRelation], data_dir: str | Path) -> list[RatedRelation]:
+    """The relations without the pairs that a benchmark has; a relation left with fewer than three positives goes.
+
+    Three, because one is held out for validation and two are needed for training.
+    """
+    known = benchmark_pairs(data_dir)
+
+    def kept(pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
+        return tuple(pair for pair in pairs if unordered(pair) not in known)
+
+    fair = [replace(r, positives=kept(r.positives), negatives=kept(r.negatives)) for r in relations]
+    return [relation for relation in fair if len(relation.positives) >= MINIMUM_POSITIVES]

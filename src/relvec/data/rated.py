@@ -1,0 +1,161 @@
+"""Rated pairs become relations: positives and negatives, a training and a validation part."""
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from relvec.errors import RelvecError
+from relvec.pairs import Pair
+
+Part = Literal["train", "valid", "all"]
+
+TOP = 10
+BOTTOM = 10
+_VALIDATION_PLACES = (0, 8)  # of every ten
+
+
+@dataclass(frozen=True)
+class RatedPair:
+    """How well a pair fits a relation; the higher, the better. `where` starts the errors about it."""
+
+    relation: str
+    category: str
+    head: str
+    tail: str
+    score: float
+    where: str
+
+    @property
+    def pair(self) -> Pair:
+        return self.head, self.tail
+
+
+@dataclass(frozen=True)
+class RatedRelation:
+    """A relation by its good examples and its bad ones; the category is empty if it belongs to none."""
+
+    name: str
+    category: str
+    positives: tuple[Pair, ...]
+    negatives: tuple[Pair, ...]
+    definition: str = ""
+
+
+def select(
+    rows: Iterable[RatedPair], *, top: int = TOP, bottom: int = BOTTOM, threshold: float | None = None
+) -> list[RatedRelation]:
+    """Positives and negatives of each relation, in ascending order of the score; ties keep the order of the rows.
+
+    By rank, the last `top` are positive and the first `bottom` negative; where there are fewer, positives are
+    filled first, and a negative always scores lower than every positive. By `threshold`, a score that reaches it is
+    positive and any other negative. Without a threshold, all pairs of a relation whose scores are equal (or were not
+    given) are positive.
+
+    >>> rows = [RatedPair("capital", "", *pair.split(":"), score, "") for pair, score in
+    ...         [("Paris:France", 9), ("Tokyo:Japan", 8), ("Japan:Tokyo", -8)]]
+    >>> select(rows, top=2)[0].positives
+    (('Tokyo', 'Japan'), ('Paris', 'France'))
+    """
+    if top < 2 or bottom < 0:
+        raise RelvecError(f"Cannot select the top {top} and bottom {bottom}; ask for at least 2 and 0.")
+    by_relation: dict[str, list[RatedPair]] = {}
+    for row in rows:
+        by_relation.setdefault(row.relation, []).append(row)
+    return [_relation(name, rated, top, bottom, threshold) for name, rated in by_relation.items()]
+
+
+def _relation(name: str, rated: list[RatedPair], top: int, bottom: int, threshold: float | None) -> RatedRelation:
+    _check_rows(name, rated)
+    ordered = sorted(rated, key=lambda row: row.score)
+    pairs = tuple(row.pair for row in ordered)
+    if threshold is not None:
+        first_positive = sum(row.score < threshold for row in ordered)
+        positives, negatives = pairs[first_positive:], pairs[:first_positive]
+    elif ordered[0].score == ordered[-1].score:
+        positives, negatives = pairs, ()
+    else:
+        first_positive = max(len(pairs) - top, 0)
+        lower = sum(row.score < ordered[first_positive].score for row in ordered)
+        positives, negatives = pairs[first_positive:], pairs[: min(bottom, lower)]
+    if len(positives) < 2:
+        fix = "add pairs" if threshold is None else "add pairs or lower the threshold"
+        raise RelvecError(f"{rated[0].where}relation {name!r} has {len(positives)} positives, 2 are needed; {fix}.")
+    return RatedRelation(name, rated[0].category, positives, negatives)
+
+
+def _check_rows(name: str, rated: list[RatedPair]) -> None:
+    seen: set[Pair] = set()
+    for row in rated:
+        if row.category != rated[0].category:
+            both = f"{rated[0].category!r} and {row.category!r}"
+            raise RelvecError(f"{row.where}relation {name!r} is in the categories {both}; keep one.")
+        if row.pair in seen:
+            raise RelvecError(f"{row.where}{row.head}:{row.tail} is rated twice in relation {name!r}; keep one.")
+        seen.add(row.pair)
+
+
+def split(relations: Iterable[RatedRelation], part: Part) -> list[RatedRelation]:
+    """The part of each relation to train on, or to validate on: of every ten pairs of a list, two are for validation.
+
+    >>> capitals = RatedRelation("capital", "", (("Paris", "France"), ("Tokyo", "Japan"), ("Rome", "Italy")), ())
+    >>> split([capitals], "train")[0].positives
+    (('Tokyo', 'Japan'), ('Rome', 'Italy'))
+    """
+    if part == "all":
+        return list(relations)
+    return [
+        replace(relation, positives=_part(relation.positives, part), negatives=_part(relation.negatives, part))
+        for relation in relations
+    ]
+
+
+def _part(pairs: tuple[Pair, ...], part: Part) -> tuple[Pair, ...]:
+    return tuple(pair for place, pair in enumerate(pairs) if (place % 10 in _VALIDATION_PLACES) == (part == "valid"))
+
+
+def check_relations(relations: Sequence[RatedRelation]) -> None:
+    """Refuse what cannot be trained on: no relation, a name used twice, fewer than two positives."""
+    if not relations:
+        raise RelvecError("There is no relation to train on; give data that holds at least one.")
+    name, uses = Counter(relation.name for relation in relations).most_common(1)[0]
+    if uses > 1:
+        raise RelvecError(f"The name {name!r} stands for {uses} relations; give each its own.")
+    for relation in relations:
+        if len(relation.positives) < 2:
+            count = len(relation.positives)
+            raise RelvecError(f"Relation {relation.name!r} has {count} positives, 2 are needed; add pairs.")
+
+
+def check_categories(relations: Iterable[RatedRelation]) -> None:
+    """Refuse what gives no category triples: fewer than two categories, or one with a single relation."""
+    sizes = Counter(relation.category for relation in relations if relation.category)
+    if len(sizes) < 2:
+        raise RelvecError(f"The data has {len(sizes)} categories, 2 are needed; name them in the data, or do without.")
+    for category, size in sizes.items():
+        if size == 1:
+            raise RelvecError(f"Category {category!r} has one relation, 2 are needed; add one or exclude the category.")
+
+
+def exclude(
+    relations: Sequence[RatedRelation], categories: Iterable[str] = (), names: Iterable[str] = ()
+) -> list[RatedRelation]:
+    """Leave out whole categories, and relations by name."""
+    categories = _known("category", categories, [relation.category for relation in relations if relation.category])
+    names = _known("relation", names, [relation.name for relation in relations])
+    return [relation for relation in relations if relation.category not in categories and relation.name not in names]
+
+
+def _known(kind: str, wanted: Iterable[str], known: list[str]) -> set[str]:
+    wanted = set(wanted)
+    for name in sorted(wanted.difference(known)):
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}" if close else f"known are {_some(known)}"
+        raise RelvecError(f"There is no {kind} {name!r} to exclude; {hint}.")
+    return wanted
+
+
+def _some(names: Iterable[str], limit: int = 8) -> str:
+    distinct = list(dict.fromkeys(names))
+    return ", ".join(distinct[:limit]) + (", ..." if len(distinct) > limit else "") if distinct else "none"

@@ -1,0 +1,118 @@
+"""From what the user wrote - a name, a file, a folder or a hub id - to relations."""
+
+import difflib
+import os
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from relvec.data.rated import BOTTOM, TOP, RatedRelation
+from relvec.data.readers import is_readable, read_rated
+from relvec.encoders.network import hub_answers, offline
+from relvec.errors import RelvecError
+
+DEFAULT_SOURCE = "bundled"
+
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Training data with a name of its own.
+
+    It is inside this package at `package_folder`, or at `data_file` below the data folder and else on the hub.
+    """
+
+    name: str
+    description: str
+    licence: str
+    package_folder: str = ""
+    data_file: str = ""
+    hub_id: str = ""
+    website: str = ""
+
+
+SOURCES: dict[str, Source] = {
+    source.name: source
+    for source in (
+        Source(
+            name="bundled",
+            description="relvec's own relations of many kinds, each with a definition and hard negatives",
+            licence="public domain",
+            package_folder="relations",
+        ),
+        Source(
+            name="semeval2012",
+            description="SemEval-2012 Task 2, the paper's training data: 79 relations in 10 categories",
+            licence="CC BY-SA 3.0",
+            data_file="semeval2012/pairs.jsonl",
+            hub_id="relbert/semeval2012_relational_similarity",
+            website="https://sites.google.com/site/semeval2012task2",
+        ),
+    )
+}
+
+
+def load(
+    name_or_path: str | Path,
+    *,
+    data_dir: str | Path | None = None,
+    top: int = TOP,
+    bottom: int = BOTTOM,
+    threshold: float | None = None,
+) -> list[RatedRelation]:
+    """Relations by the name of a source, from a file or a folder, or from a dataset of the hub.
+
+    >>> len(load("bundled")) >= 250
+    True
+    """
+    name = str(name_or_path)
+    if name in SOURCES:
+        place = _place(SOURCES[name], data_dir)
+    elif Path(name).expanduser().exists():
+        place = Path(name)
+    elif _HUB_ID.fullmatch(name) and not name.startswith(".") and not is_readable(Path(name)):
+        place = _hub_folder(name)
+    else:
+        close = difflib.get_close_matches(name, SOURCES, n=1)
+        hint = f"did you mean {close[0]!r}" if close else "check the path, or see `relvec data list`"
+        raise RelvecError(f"There is no data {name}; {hint}.")
+    return read_rated(place, top=top, bottom=bottom, threshold=threshold)
+
+
+def data_folder(data_dir: str | Path | None = None) -> Path | None:
+    """Where the user keeps datasets: `data_dir`, else `RELVEC_DATA`, else nowhere."""
+    chosen = data_dir or os.environ.get("RELVEC_DATA")
+    return Path(chosen).expanduser() if chosen else None
+
+
+def _place(source: Source, data_dir: str | Path | None) -> Path:
+    if source.package_folder:
+        return Path(str(files("relvec.data"))) / source.package_folder
+    for folder in (data_dir, os.environ.get("RELVEC_DATA")):
+        if folder and (file := Path(folder).expanduser() / source.data_file).is_file():
+            return file
+    try:
+        return _hub_folder(source.hub_id)
+    except RelvecError as error:
+        fix = f"get it from {source.website} and give its folder, or have {source.data_file} below $RELVEC_DATA"
+        raise RelvecError(f"{source.name} is not on this machine nor to be had from the hub; {fix}.") from error
+
+
+def _hub_folder(dataset: str) -> Path:
+    """The training and validation files of a dataset of the hub, through the hub's own cache."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    patterns = ["*train*.jsonl", "*valid*.jsonl"]
+    try:
+        online = hub_answers()
+        return Path(
+            snapshot_download(dataset, repo_type="dataset", allow_patterns=patterns, local_files_only=not online)
+        )
+    except LocalEntryNotFoundError as error:
+        reason = "the network is switched off" if offline() else "the hub does not answer"
+        raise RelvecError(f"There is no data {dataset} here, and {reason}; check the name or the network.") from error
+    except (HfHubHTTPError, HFValidationError) as error:
+        raise RelvecError(f"The hub has no dataset {dataset}, or none for you; check the name.") from error

@@ -1,0 +1,42 @@
+"""Losses: relation vectors of one relation are drawn together, those of different relations apart."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from relvec.errors import RelvecError
+from relvec.training.losses.base import Loss
+from relvec.training.losses.classification import Classification
+from relvec.training.losses.contrastive import Contrastive
+from relvec.training.losses.infoloob import InfoLOOB
+from relvec.training.losses.infonce import InfoNCE
+from relvec.training.losses.triplet import Triplet
+from relvec.training.losses.triplet_classification import TripletClassification
+
+__all__ = ["LOSSES", "Loss", "make_loss"]
+
+LOSSES: dict[str, type[Loss]] = {
+    "triplet": Triplet,
+    "classification": Classification,
+    "triplet+classification": TripletClassification,
+    "infonce": InfoNCE,
+    "infoloob": InfoLOOB,
+    "contrastive": Contrastive,
+}
+
+
+def make_loss(name: str, dim: int, **settings: Any) -> Loss:
+    """The loss called `name` for vectors of length `dim`.
+
+    >>> make_loss("triplet", dim=768, margin=0.5).margin
+    0.5
+    """
+    if name not in LOSSES:
+        raise RelvecError(f"Unknown loss {name!r}; choose one of {', '.join(LOSSES)}.")
+    make: Callable[..., Loss] = LOSSES[name]
+    known = [setting for setting in inspect.signature(make).parameters if setting != "dim"]
+    unknown = [setting for setting in settings if setting not in known]
+    if unknown:
+        have = f"it has {', '.join(known)}" if known else "it has none"
+        raise RelvecError(f"The loss {name} has no setting {', '.join(unknown)}; {have}.")
+    return make(dim, **settings)

@@ -1,0 +1,119 @@
+"""A training recipe: every choice that decides a run, in one place, readable from TOML."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, Self, get_args, get_type_hints
+
+from relvec.encoders.catalog import close_matches
+from relvec.errors import RelvecError
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is trained, on what, and how; the defaults are the project's own recipe.
+
+    >>> Recipe().changed({"loss": "triplet", "steps": "80"}).steps
+    80
+    """
+
+    base: str = "mpnet"
+    data: list[str] = field(default_factory=lambda: ["bundled"])
+    template: str = "I discovered: [h] is the <mask> of [t]"
+    pooling: str = "mask"
+
+    loss: str = "contrastive"
+    loss_settings: dict[str, float] = field(default_factory=dict)
+    batches: Literal["relations", "triples"] = "relations"
+    relations_per_batch: int = 24
+    positives_per_relation: int = 5
+    negatives_per_relation: int = 1
+    triples_per_batch: int = 16
+
+    steps: int = 150
+    epochs: float = 0.0
+    learning_rate: float = 3e-4
+    warmup_steps: int = 10
+    schedule: Literal["linear", "constant"] = "linear"
+    weight_decay: float = 0.01
+    max_gradient_norm: float = 1.0
+    dropout: bool = True
+
+    lora_rank: int = 16
+    frozen_layers: int = 0
+    pairs_per_forward: int = 256
+    mixed_precision: Literal["no", "bf16", "fp16"] = "no"
+
+    top: int = 10
+    bottom: int = 10
+    threshold: float | None = None
+    exclude_categories: list[str] = field(default_factory=list)
+    exclude_relations: list[str] = field(default_factory=list)
+    exclude_benchmark_pairs: bool = False
+
+    evaluate_every: int = 25
+    patience: int = 0
+    seed: int = 0
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Self:
+        """A recipe file: `name = value` for what differs from the defaults."""
+        try:
+            return cls().changed(tomllib.loads(Path(path).read_text(encoding="utf-8")), where=f"{path}: ")
+        except (OSError, UnicodeDecodeError) as error:
+            raise RelvecError(f"Cannot read the recipe {path}: {error}; check the path.") from error
+        except tomllib.TOMLDecodeError as error:
+            raise RelvecError(f"{path} is not TOML: {error}; write lines such as loss = 'triplet'.") from error
+
+    def changed(self, settings: Mapping[str, Any], where: str = "") -> Self:
+        """This recipe with some settings changed; text is read as the setting's own type."""
+        types = get_type_hints(type(self))
+        unknown = [name for name in settings if name not in types]
+        if unknown:
+            close = close_matches(unknown[0], list(types))
+            hint = f"did you mean {close[0]!r}" if close else f"use one of {', '.join(types)}"
+            raise RelvecError(f"{where}There is no setting {unknown[0]!r}; {hint}.")
+        recipe = replace(self, **{name: _as(types[name], value, f"{where}{name}") for name, value in settings.items()})
+        recipe._check(where)
+        return recipe
+
+    def _check(self, where: str) -> None:
+        if self.steps < 1 and self.epochs <= 0:
+            raise RelvecError(f"{where}the run has no steps; set steps or epochs above 0.")
+        if self.batches == "relations" and (self.relations_per_batch < 2 or self.positives_per_relation < 2):
+            raise RelvecError(f"{where}a batch needs at least 2 relations with 2 positives each; raise the numbers.")
+        if self.learning_rate <= 0:
+            raise RelvecError(f"{where}learning_rate must be above 0; 3e-4 suits LoRA, 3e-5 full fine-tuning.")
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def names(cls) -> list[str]:
+        return [setting.name for setting in fields(cls)]
+
+
+def _as(kind: Any, value: Any, name: str) -> Any:
+    """The value as the type of its setting, from TOML or from the command line."""
+    choices = get_args(kind)
+    try:
+        if choices and isinstance(choices[0], str):
+            if value not in choices:
+                raise RelvecError(f"{name} is {value!r}; choose one of {', '.join(choices)}.")
+            return value
+        if kind == float | None:
+            return None if value in (None, "none") else float(value)
+        if kind is bool:
+            return {"true": True, "false": False}[str(value).lower()]
+        if kind is int and float(value) != int(float(value)):
+            raise ValueError(value)
+        if kind == list[str]:
+            return [value] if isinstance(value, str) else [str(item) for item in value]
+        if kind == dict[str, float]:
+            return dict(value)
+        return kind(float(value)) if kind is int else kind(value)
+    except (TypeError, ValueError, KeyError) as error:
+        if isinstance(error, RelvecError):
+            raise
+        raise RelvecError(f"{name} cannot be {value!r}; give a {getattr(kind, '__name__', kind)}.") from error

@@ -1,0 +1,54 @@
+"""From a recipe to a trained model: data, model, trainer."""
+
+from pathlib import Path
+
+from relvec.data.overlap import without_benchmarks
+from relvec.data.rated import RatedRelation, check_categories, check_relations, exclude, split
+from relvec.data.sources import data_folder, load
+from relvec.errors import RelvecError
+from relvec.model import RelBERT
+from relvec.training.plan import Plan, check_disk, make_plan
+from relvec.training.recipe import Recipe
+from relvec.training.trainer import Progress, Trainer
+
+
+def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[RatedRelation]:
+    """All relations a recipe names, less those it excludes, checked."""
+    relations = [
+        relation
+        for name in recipe.data
+        for relation in load(name, data_dir=data_dir, top=recipe.top, bottom=recipe.bottom, threshold=recipe.threshold)
+    ]
+    relations = exclude(relations, recipe.exclude_categories, recipe.exclude_relations)
+    if recipe.exclude_benchmark_pairs:
+        folder = data_folder(data_dir)
+        if folder is None:
+            raise RelvecError("exclude_benchmark_pairs needs the benchmarks; give their folder with --data-dir.")
+        relations = without_benchmarks(relations, folder)
+    check_relations(relations)
+    if recipe.batches == "triples":
+        check_categories(relations)
+    return relations
+
+
+def make_trainer(recipe: Recipe, output: str | Path, data_dir: str | Path | None = None) -> Trainer:
+    """Everything that can go wrong before the first step goes wrong here."""
+    relations = load_relations(recipe, data_dir)
+    model = RelBERT.from_pretrained(recipe.base, template=recipe.template, pooling=recipe.pooling)
+    known = split(relations, "train")
+    check_relations(known)
+    return Trainer(model, known, split(relations, "valid"), recipe, output)
+
+
+def plan(recipe: Recipe, output: str | Path, data_dir: str | Path | None = None) -> Plan:
+    """Check a run and estimate it, without training."""
+    return make_plan(make_trainer(recipe, output, data_dir))
+
+
+def train(
+    recipe: Recipe, output: str | Path, data_dir: str | Path | None = None, show_progress: bool | None = None
+) -> Progress:
+    """Train by a recipe and save the model."""
+    trainer = make_trainer(recipe, output, data_dir)
+    check_disk(trainer)
+    return trainer.fit(show_progress)

@@ -1,0 +1,269 @@
+"""The training loop: batches in, a better encoder out; interrupted runs go on where they stopped.
+
+It stands on accelerate, which gives devices, mixed precision and processes without owning the loop: the loss
+needs all vectors of a step at once, which a trainer that sees one example at a time would hide.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+
+from relvec.card import model_card
+from relvec.data.rated import RatedRelation
+from relvec.errors import RelvecError
+from relvec.files import folder_written_whole, written_whole
+from relvec.model import RelBERT
+from relvec.progress import progress_bar
+from relvec.training.batch import Batch
+from relvec.training.batches import Item, RelationBatches, Sampler, TripleBatches, make_batch
+from relvec.training.gradients import step_gradients
+from relvec.training.lora import add_lora, save_adapter
+from relvec.training.losses import make_loss
+from relvec.training.recipe import Recipe
+from relvec.training.triples import in_batch_triples, relation_triples
+
+CHECKPOINT_NAME = "checkpoint.pt"
+VALIDATION_PAIRS = 2
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How a run went: training loss by step, validation loss by step, and the step whose weights were kept."""
+
+    train_loss: dict[int, float]
+    valid_loss: dict[int, float]
+
+    @property
+    def best_step(self) -> int:
+        return min(self.valid_loss, key=lambda step: self.valid_loss[step])
+
+
+class Trainer:
+    """Fine-tunes a RelBERT on relations; see `Recipe` for the choices."""
+
+    def __init__(
+        self,
+        model: RelBERT,
+        train: Sequence[RatedRelation],
+        valid: Sequence[RatedRelation],
+        recipe: Recipe,
+        output: str | Path,
+    ) -> None:
+        self.model, self.train, self.recipe, self.output = model, train, recipe, Path(output)
+        self.accelerator = Accelerator(mixed_precision=recipe.mixed_precision)
+        torch.nn.Module.to(model.encoder, self.accelerator.device)
+        self.sampler = make_sampler(train, recipe)
+        self.steps = recipe.steps if recipe.epochs <= 0 else math.ceil(recipe.epochs * self.sampler.steps_per_epoch)
+        self.validation = validation_batch(train, valid).to(self.accelerator.device)
+        freeze_layers(model, recipe.frozen_layers)
+        self.adapter = add_lora(model.encoder, recipe.lora_rank) if recipe.lora_rank else None
+        torch.manual_seed(recipe.seed)
+        self.loss = make_loss(recipe.loss, model.dim, **recipe.loss_settings).to(self.accelerator.device)
+        self.optimizer = torch.optim.AdamW(
+            self._trainable().values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
+        )
+
+    def fit(self, show_progress: bool | None = None) -> Progress:
+        """Train, keep the weights with the lowest validation loss, and save the model to the output folder."""
+        progress, best = Progress({}, {}), self._weights()
+        resumed = self._resume()
+        if resumed is not None:
+            progress, best = resumed
+        else:
+            progress.valid_loss[0] = self.validation_loss()
+        done = max(progress.train_loss, default=0)
+        with (
+            _Log(self.output, self.accelerator.is_main_process) as log,
+            progress_bar(self.steps, "Training", unit="step", show=show_progress, initial=done) as bar,
+        ):
+            for step in range(done + 1, self.steps + 1):
+                progress.train_loss[step] = self._step(step)
+                log.write("train loss", progress.train_loss[step], step)
+                bar.update()
+                bar.set_postfix(
+                    loss=f"{progress.train_loss[step]:.3f}", valid=f"{min(progress.valid_loss.values()):.3f}"
+                )
+                if step % self.recipe.evaluate_every == 0 or step == self.steps:
+                    progress.valid_loss[step] = self.validation_loss()
+                    log.write("valid loss", progress.valid_loss[step], step)
+                    if progress.best_step == step:
+                        best = self._weights()
+                    self._save_checkpoint(progress, best)
+                    if self._has_stalled(progress):
+                        break
+        self._load_weights(best)
+        if self.accelerator.is_main_process:
+            self.save(progress)
+            (self.output / CHECKPOINT_NAME).unlink(missing_ok=True)
+        return progress
+
+    def _step(self, step: int) -> float:
+        self.model.encoder.train(self.recipe.dropout)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.recipe.learning_rate * learning_rate_factor(self.recipe, step, self.steps)
+        batch = self.sampler(step - 1).to(self.accelerator.device)
+        seed = (self.recipe.seed * 1_000_003 + step) * 1000
+        value = step_gradients(self.model, self.loss, batch, self.accelerator, self.recipe.pairs_per_forward, seed)
+        if not math.isfinite(value):
+            raise RelvecError(f"The loss is {value} at step {step}; lower the learning rate, or use bf16 for fp16.")
+        torch.nn.utils.clip_grad_norm_(self._trainable().values(), self.recipe.max_gradient_norm)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return value
+
+    def validation_loss(self) -> float:
+        """The loss on the validation part, all of it as one batch, without dropout."""
+        with torch.no_grad():
+            vectors = torch.from_numpy(self.model.encode(self.validation.pairs)).to(self.accelerator.device)
+            return float(self.loss(vectors[self.validation.row], self.validation))
+
+    def save(self, progress: Progress) -> None:
+        """Write the trained model: an adapter for LoRA, a plain encoder otherwise."""
+        self.model.training = training_record(self.recipe, progress)
+        self.model.name = self.output.name
+        if self.adapter is None:
+            self.model.save_pretrained(self.output)
+            return
+        with folder_written_whole(self.output) as partial:
+            save_adapter(self.adapter, partial, self.recipe.base, self.model.full_config())
+            (partial / "README.md").write_text(model_card(self.model), encoding="utf-8")
+
+    def _trainable(self) -> dict[str, torch.nn.Parameter]:
+        named = chain(self.model.encoder.named_parameters(), self.loss.named_parameters("loss"))
+        return {name: weight for name, weight in named if weight.requires_grad}
+
+    def _weights(self) -> dict[str, torch.Tensor]:
+        return {name: weight.detach().cpu().clone() for name, weight in self._trainable().items()}
+
+    def _load_weights(self, weights: dict[str, torch.Tensor]) -> None:
+        with torch.no_grad():
+            for name, weight in self._trainable().items():
+                weight.copy_(weights[name])
+
+    def _has_stalled(self, progress: Progress) -> bool:
+        evaluations = list(progress.valid_loss)
+        since_best = len(evaluations) - 1 - evaluations.index(progress.best_step)
+        return 0 < self.recipe.patience <= since_best
+
+    def _save_checkpoint(self, progress: Progress, best: dict[str, torch.Tensor]) -> None:
+        if not self.accelerator.is_main_process:
+            return
+        state: dict[str, Any] = {
+            "recipe": json.dumps(self.recipe.as_dict(), sort_keys=True),
+            "train_loss": progress.train_loss,
+            "valid_loss": progress.valid_loss,
+            "weights": self._weights(),
+            "best": best,
+            "optimizer": self.optimizer.state_dict(),
+        }
+        with written_whole(self.output / CHECKPOINT_NAME) as partial:
+            torch.save(state, partial)
+
+    def _resume(self) -> tuple[Progress, dict[str, torch.Tensor]] | None:
+        path = self.output / CHECKPOINT_NAME
+        self.output.mkdir(parents=True, exist_ok=True)
+        if not path.is_file():
+            return None
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        if state["recipe"] != json.dumps(self.recipe.as_dict(), sort_keys=True):
+            raise RelvecError(f"{path} belongs to a run with another recipe; remove it, or choose another output.")
+        self._load_weights(state["weights"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        return Progress(state["train_loss"], state["valid_loss"]), state["best"]
+
+
+class _Log:
+    """Losses for TensorBoard, in `logs` below the output folder."""
+
+    def __init__(self, output: Path, is_main: bool) -> None:
+        self._folder = output / "logs" if is_main else None
+
+    def __enter__(self) -> "_Log":
+        self._writer: Any = None
+        if self._folder is not None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._writer = SummaryWriter(str(self._folder))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def write(self, name: str, value: float, step: int) -> None:
+        if self._writer is not None:
+            self._writer.add_scalar(name.replace(" ", "/"), value, step)
+
+
+def make_sampler(relations: Sequence[RatedRelation], recipe: Recipe) -> Sampler:
+    """The batches that a recipe asks for."""
+    if recipe.batches == "triples":
+        return TripleBatches(relations, recipe.triples_per_batch, recipe.seed)
+    return RelationBatches(
+        relations,
+        recipe.relations_per_batch,
+        recipe.positives_per_relation,
+        recipe.negatives_per_relation,
+        recipe.seed,
+    )
+
+
+def validation_batch(train: Sequence[RatedRelation], valid: Sequence[RatedRelation]) -> Batch:
+    """Two positives and two negatives of every relation, with all their triples, as one fixed batch.
+
+    They are held-out pairs; a relation that has too few of them is filled up with training pairs.
+    """
+    items: list[Item] = []
+    own = []
+    generator = torch.Generator().manual_seed(0)
+    for number, (known, held_out) in enumerate(zip(train, valid, strict=True)):
+        positives = (*held_out.positives, *known.positives)[:VALIDATION_PAIRS]
+        negatives = (*held_out.negatives, *known.negatives)[:VALIDATION_PAIRS]
+        if negatives:
+            triples = relation_triples(len(positives), len(negatives), len(negatives), generator=generator)
+            own.append(triples + len(items) + torch.tensor([0, 0, len(positives)]))
+        items += [(pair, number, True) for pair in positives] + [(pair, number, False) for pair in negatives]
+    batch = make_batch(valid, items)
+    if not own:
+        return batch
+    firsts = torch.stack([triples[0] for triples in own])
+    return replace(batch, triples=torch.cat([*own, in_batch_triples(batch, firsts)]))
+
+
+def learning_rate_factor(recipe: Recipe, step: int, steps: int) -> float:
+    """Linear warm-up, then constant or falling to nearly zero."""
+    warm = min(1.0, step / recipe.warmup_steps) if recipe.warmup_steps else 1.0
+    return warm if recipe.schedule == "constant" else warm * (1 - (step - 1) / steps)
+
+
+def freeze_layers(model: RelBERT, count: int) -> None:
+    """Keep the embeddings and the first `count` blocks of the encoder as they are."""
+    if not count:
+        return
+    blocks = next((m for m in model.encoder.modules() if isinstance(m, torch.nn.ModuleList)), None)
+    if blocks is None or count > len(blocks):
+        raise RelvecError(f"Cannot freeze {count} layers of {model.encoder.config.model_type}; use a smaller number.")
+    for module in (model.encoder.get_input_embeddings(), *blocks[:count]):
+        module.requires_grad_(False)
+
+
+def training_record(recipe: Recipe, progress: Progress) -> dict[str, Any]:
+    """What the model card says about the training."""
+    best = progress.best_step
+    return {
+        "base": recipe.base,
+        "data": ", ".join(recipe.data),
+        "recipe": {name: value for name, value in recipe.as_dict().items() if value not in (None, [], {})},
+        "metrics": {
+            "validation loss before training": round(progress.valid_loss[0], 4),
+            "validation loss": round(progress.valid_loss[best], 4),
+            "step": best,
+        },
+    }

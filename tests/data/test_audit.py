@@ -1,0 +1,91 @@
+"""Overlap with the benchmarks, the other problems, and the command that prints them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from relvec.cli.data import app
+from relvec.data.audit import Problem, audit
+from relvec.data.overlap import Overlap, benchmark_pairs, overlap
+from relvec.data.rated import RatedRelation
+from relvec.data.sources import SOURCES
+from relvec.errors import RelvecError
+
+CAPITALS = RatedRelation("capital", "places", (("Paris", "France"), ("Rome", "Italy")), (("Japan", "Tokyo"),))
+
+
+@pytest.fixture
+def benchmarks(tmp_path: Path) -> Path:
+    question = {"stem": ["tokyo", "japan"], "choice": [["france", "paris"], ["cup", "tea"]], "answer": 0, "prefix": ""}
+    row = {"head": "paris", "tail": "france", "relation": "capital"}
+    for path, content in {
+        "analogy/sat/valid.jsonl": question,
+        "lexrel/bless/test.jsonl": row,
+        "lexrel/bless/train.jsonl": {"head": "rome", "tail": "italy", "relation": "capital"},
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(json.dumps(content))
+    return tmp_path
+
+
+def test_benchmark_pairs_are_those_of_the_validation_and_test_parts(benchmarks: Path) -> None:
+    assert benchmark_pairs(benchmarks) == {
+        ("japan", "tokyo"): {"analogy/sat"},
+        ("cup", "tea"): {"analogy/sat"},
+        ("france", "paris"): {"analogy/sat", "lexrel/bless"},
+    }
+
+
+def test_overlap_is_found_in_either_order_and_case(benchmarks: Path) -> None:
+    assert overlap([CAPITALS], benchmarks) == [
+        Overlap("capital", ("Paris", "France"), ("analogy/sat", "lexrel/bless")),
+        Overlap("capital", ("Japan", "Tokyo"), ("analogy/sat",)),
+    ]
+
+
+def test_a_folder_without_benchmarks_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match="no benchmark below"):
+        benchmark_pairs(tmp_path)
+
+
+def test_a_broken_benchmark_is_named(benchmarks: Path) -> None:
+    (benchmarks / "lexrel/bless/test.jsonl").write_text('{"head": "a"}')
+    with pytest.raises(RelvecError, match=r"test\.jsonl, line 1: neither stem and choice nor head and tail"):
+        benchmark_pairs(benchmarks)
+
+
+def test_audit_lists_every_problem() -> None:
+    bad = RatedRelation("bad", "", (("a", "b"),), (("a", "b"), ("c", "d"), ("c", "d")))
+    assert audit([CAPITALS, bad, bad])[:4] == [
+        Problem("bad", "", "name of 2 relations"),
+        Problem("bad", "", "fewer than 2 positives"),
+        Problem("bad", "c:d", "twice negative"),
+        Problem("bad", "a:b", "both positive and negative"),
+    ]
+
+
+def test_data_list_shows_every_name_of_the_registry() -> None:
+    rows = json.loads(CliRunner().invoke(app, ["list", "--json"]).stdout)
+    assert [row["name"] for row in rows] == list(SOURCES)
+    assert rows[0]["relations"] >= 250
+    shown = CliRunner().invoke(app, ["list"]).stdout
+    assert all(name in shown for name in SOURCES)
+
+
+def test_data_check_counts_a_sound_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RELVEC_DATA", raising=False)
+    (tmp_path / "mine.csv").write_text("relation,category,head,tail\nr,c,a,b\nr,c,c,d\n")
+    result = CliRunner().invoke(app, ["check", str(tmp_path / "mine.csv")])
+    assert result.exit_code == 0
+    assert "relations\t1\ncategories\t1\npositives\t2\nnegatives\t0\ndistinct pairs\t2\nproblems\t0" in result.stdout
+    assert "Not compared with the benchmarks" in result.stderr
+
+
+def test_data_check_prints_the_overlap_and_fails(benchmarks: Path) -> None:
+    (benchmarks / "mine.csv").write_text("relation,head,tail\nr,Paris,France\nr,c,d\n")
+    result = CliRunner().invoke(app, ["check", str(benchmarks / "mine.csv"), "--data-dir", str(benchmarks)])
+    assert "r\tParis:France\tin analogy/sat, lexrel/bless" in result.stdout
+    assert isinstance(result.exception, RelvecError)
+    assert "has 1 problems" in str(result.exception)

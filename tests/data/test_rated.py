@@ -1,0 +1,145 @@
+import pytest
+
+from relvec.data.rated import (
+    RatedPair,
+    RatedRelation,
+    check_categories,
+    check_relations,
+    exclude,
+    select,
+    split,
+)
+from relvec.errors import RelvecError
+
+
+def rated(*scores: float, relation: str = "r", category: str = "") -> list[RatedPair]:
+    """Pairs h0:t0, h1:t1, ... with these scores."""
+    return [RatedPair(relation, category, f"h{n}", f"t{n}", score, f"line {n}: ") for n, score in enumerate(scores)]
+
+
+def relation(name: str, category: str = "", positives: int = 2, negatives: int = 0) -> RatedRelation:
+    good = tuple((f"{name}{n}", "good") for n in range(positives))
+    return RatedRelation(name, category, good, tuple((f"{name}{n}", "bad") for n in range(negatives)))
+
+
+def heads(pairs: tuple[tuple[str, str], ...]) -> list[str]:
+    return [head for head, _ in pairs]
+
+
+def test_rank_takes_both_ends_in_ascending_order() -> None:
+    (found,) = select(rated(5, 1, 4, 2, 3, 6), top=2, bottom=2)
+    assert heads(found.negatives) == ["h1", "h3"]
+    assert heads(found.positives) == ["h0", "h5"]
+
+
+def test_ties_keep_the_order_of_the_rows() -> None:
+    (found,) = select(rated(2, 1, 1, 2, 1, 2), top=2, bottom=2)
+    assert heads(found.negatives) == ["h1", "h2"]
+    assert heads(found.positives) == ["h3", "h5"]
+
+
+@pytest.mark.parametrize(("count", "positives", "negatives"), [(2, 2, 0), (9, 9, 0), (12, 10, 2), (25, 10, 10)])
+def test_positives_win_where_pairs_are_few(count: int, positives: int, negatives: int) -> None:
+    (found,) = select(rated(*range(count)))
+    assert (len(found.positives), len(found.negatives)) == (positives, negatives)
+    assert not set(found.positives) & set(found.negatives)
+
+
+def test_threshold_divides_all_pairs() -> None:
+    (found,) = select(rated(0.5, 0.4, 0.9, 0.1), top=2, bottom=0, threshold=0.5)
+    assert heads(found.positives) == ["h0", "h2"]
+    assert heads(found.negatives) == ["h3", "h1"]
+
+
+def test_a_negative_scores_lower_than_every_positive() -> None:
+    (found,) = select(rated(*[1] * 20, 0, 0))
+    assert heads(found.negatives) == ["h20", "h21"]
+
+
+def test_equal_scores_make_no_negatives() -> None:
+    (found,) = select(rated(*[1] * 30))
+    assert (len(found.positives), found.negatives) == (30, ())
+
+
+def test_relations_keep_their_order_and_category() -> None:
+    rows = rated(1, 2, relation="b", category="x") + rated(1, 2, relation="a")
+    assert [(found.name, found.category) for found in select(rows)] == [("b", "x"), ("a", "")]
+
+
+def test_too_few_positives_are_named_with_relation_and_place() -> None:
+    with pytest.raises(RelvecError, match=r"line 0: relation 'r' has 1 positives, 2 are needed"):
+        select(rated(7))
+    with pytest.raises(RelvecError, match="lower the threshold"):
+        select(rated(1, 2, 3), threshold=3)
+
+
+def test_a_pair_rated_twice_is_refused() -> None:
+    with pytest.raises(RelvecError, match="line 0: h0:t0 is rated twice in relation 'r'"):
+        select(rated(1, 2) + rated(3))
+
+
+def test_a_relation_in_two_categories_is_refused() -> None:
+    with pytest.raises(RelvecError, match="'x' and 'y'"):
+        select(rated(1, category="x") + rated(1, category="y"))
+
+
+def test_an_impossible_selection_is_refused() -> None:
+    with pytest.raises(RelvecError, match="top 1"):
+        select(rated(1, 2), top=1)
+
+
+def test_split_gives_eight_and_two_of_ten() -> None:
+    (train,), (valid,) = (split([relation("r", positives=10, negatives=20)], part) for part in ("train", "valid"))
+    assert heads(train.positives) == ["r1", "r2", "r3", "r4", "r5", "r6", "r7", "r9"]
+    assert heads(valid.positives) == ["r0", "r8"]
+    assert heads(valid.negatives) == ["r0", "r8", "r10", "r18"]
+    assert split([train], "all") == [train]
+
+
+def test_training_and_validation_share_no_pair_and_lose_none() -> None:
+    whole = relation("r", positives=37, negatives=13)
+    (train,), (valid,) = (split([whole], part) for part in ("train", "valid"))
+    assert sorted(train.positives + valid.positives) == sorted(whole.positives)
+    assert sorted(train.negatives + valid.negatives) == sorted(whole.negatives)
+
+
+def test_sound_relations_pass() -> None:
+    relations = [relation("a", "x"), relation("b", "x"), relation("c", "y"), relation("d", "y"), relation("e")]
+    check_relations(relations)
+    check_categories(relations)
+
+
+@pytest.mark.parametrize(
+    ("relations", "message"),
+    [
+        ([], "no relation"),
+        ([relation("a"), relation("a")], "'a' stands for 2 relations"),
+        ([relation("a"), relation("b", positives=1)], "'b' has 1 positives"),
+    ],
+)
+def test_unsound_relations_are_refused(relations: list[RatedRelation], message: str) -> None:
+    with pytest.raises(RelvecError, match=message):
+        check_relations(relations)
+
+
+@pytest.mark.parametrize(
+    ("categories", "message"),
+    [(["", ""], "has 0 categories"), (["x", "x"], "has 1 categories"), (["x", "x", "y"], "'y' has one relation")],
+)
+def test_categories_that_give_no_triples_are_refused(categories: list[str], message: str) -> None:
+    with pytest.raises(RelvecError, match=message):
+        check_categories([relation(str(n), category) for n, category in enumerate(categories)])
+
+
+def test_exclude_leaves_out_categories_and_names() -> None:
+    relations = [relation("a", "x"), relation("b", "x"), relation("c", "y"), relation("d")]
+    assert [left.name for left in exclude(relations, categories=["x"], names=["c"])] == ["d"]
+    assert exclude(relations) == relations
+
+
+def test_excluding_the_unknown_suggests_the_known() -> None:
+    relations = [relation("capital-of", "places")]
+    with pytest.raises(RelvecError, match="no relation 'captial-of' to exclude; did you mean 'capital-of'"):
+        exclude(relations, names=["captial-of"])
+    with pytest.raises(RelvecError, match="no category 'zzz' to exclude; known are places"):
+        exclude(relations, categories=["zzz"])

@@ -1,0 +1,183 @@
+import gzip
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from relvec.data.rated import RatedRelation
+from relvec.data.readers import read_rated
+from relvec.errors import RelvecError
+
+ROWS = [
+    ("capital", "places", "Paris", "France", 9.5),
+    ("capital", "places", "France", "Paris", -3.0),
+    ("capital", "places", "ice town", "Ice Land", 8.0),
+    ("maker", "", "baker", "bread", 2.0),
+    ("maker", "", "barista", "coffee", 1.0),
+]
+NAMES = ["relation", "category", "head", "tail", "score"]
+EXPECTED = [
+    RatedRelation("capital", "places", (("ice town", "Ice Land"), ("Paris", "France")), (("France", "Paris"),)),
+    RatedRelation("maker", "", (("barista", "coffee"), ("baker", "bread")), ()),
+]
+
+JSONL = "\n".join(json.dumps({**dict(zip(NAMES, row, strict=True)), "relation_name": "ignored"}) for row in ROWS)
+CSV = "\n".join(",".join(map(str, row)) for row in [NAMES, *ROWS])
+TOML = """
+category = "places"
+
+[[relation]]
+name = "capital"
+definition = "X is the capital of Y"
+positives = ["Paris:France", "Tokyo:Japan"]
+negatives = ["France:Paris"]
+"""
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("p.jsonl", JSONL), ("p.csv", CSV), ("p.tsv", CSV.replace(",", "\t")), ("p.csv", f"\ufeff{CSV}\n\n")],
+)
+def test_every_kind_of_rows_gives_the_same_relations(tmp_path: Path, name: str, text: str) -> None:
+    assert read_rated(write(tmp_path / name, text), top=2) == EXPECTED
+
+
+def test_packed_rows_are_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "p.jsonl.gz").write_bytes(gzip.compress(JSONL.encode()))
+    assert read_rated(tmp_path / "p.jsonl.gz", top=2) == EXPECTED
+
+
+def test_a_frame_gives_the_same_relations() -> None:
+    assert read_rated(pd.DataFrame(ROWS, columns=NAMES), top=2) == EXPECTED
+
+
+def test_nothing_in_a_frame_is_no_category() -> None:
+    frame = pd.DataFrame([("r", float("nan"), "a", "b"), ("r", None, "c", "d")], columns=NAMES[:4])
+    assert read_rated(frame) == [RatedRelation("r", "", (("a", "b"), ("c", "d")), ())]
+
+
+def test_pairs_without_a_score_are_positive(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.tsv", "relation\thead\ttail\nr\ta\tb\nr\tc\td\n")
+    assert read_rated(path) == [RatedRelation("r", "", (("a", "b"), ("c", "d")), ())]
+
+
+def test_threshold_reaches_the_selection(tmp_path: Path) -> None:
+    (relation,) = read_rated(write(tmp_path / "p.csv", "\n".join(CSV.split("\n")[:4])), threshold=0)
+    assert (len(relation.positives), len(relation.negatives)) == (2, 1)
+
+
+def hub_row(relation: str, positives: list[list[str]], negatives: list[list[str]]) -> str:
+    return json.dumps({"relation_type": relation, "positives": positives, "negatives": negatives, "level": "child"})
+
+
+def test_groups_of_the_hub_are_taken_as_given(tmp_path: Path) -> None:
+    text = hub_row("8d", [["b", "c"], ["a", "d"]], [["e", "f"]]) + "\n" + hub_row("has hub in", [["x", "y"]], [])
+    assert read_rated(write(tmp_path / "train.jsonl", text)) == [
+        RatedRelation("8d", "8", (("b", "c"), ("a", "d")), (("e", "f"),)),
+        RatedRelation("has hub in", "", (("x", "y"),), ()),
+    ]
+
+
+def test_training_and_validation_file_of_the_hub_are_joined(tmp_path: Path) -> None:
+    write(tmp_path / "data/train.jsonl", hub_row("8d", [["a", "b"]], [["e", "f"], ["c", "d"]]))
+    write(tmp_path / "data/valid.jsonl", hub_row("8d", [["c", "d"]], [["g", "h"]]))
+    write(tmp_path / "README.md", "nothing")
+    joined = RatedRelation("8d", "8", (("a", "b"), ("c", "d")), (("e", "f"), ("g", "h")))
+    assert read_rated(tmp_path) == [joined]
+
+
+def test_toml_is_read_from_a_file_and_from_a_folder(tmp_path: Path) -> None:
+    file = write(tmp_path / "places.toml", TOML)
+    pairs = ("Paris", "France"), ("Tokyo", "Japan")
+    capital = RatedRelation("capital", "places", pairs, (("France", "Paris"),), "X is the capital of Y")
+    assert read_rated(file) == [capital]
+    write(tmp_path / "zoo.toml", TOML)
+    assert read_rated(tmp_path) == [capital, capital]
+
+
+def test_semeval_is_read_as_distributed(tmp_path: Path) -> None:
+    root = tmp_path / "SemEval-2012-Platinum-Ratings"
+    scaled = root / "Phase2AnswersScaled"
+    write(scaled / "Phase2Answers-10a.txt", '# made of answers\n50.0 "sign:stop"\n-2.5 "stop:sign"\n 4 "siren:fire"\n')
+    write(scaled / "Phase2Answers-1b.txt", '50.0 "ornament:brooch"\n48.0 "weapon:knife"\n')
+    write(root / "Phase2Answers" / "Phase2Answers-1b.txt", "raw answers\n")
+    expected = [
+        RatedRelation("1b", "1", (("weapon", "knife"), ("ornament", "brooch")), ()),
+        RatedRelation("10a", "10", (("siren", "fire"), ("sign", "stop")), (("stop", "sign"),)),
+    ]
+    assert read_rated(root, top=2) == expected
+    assert read_rated(scaled, top=2) == expected
+    assert read_rated(scaled / "Phase2Answers-1b.txt") == expected[:1]
+
+
+HEADER = b"relation,category,head,tail,score\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.csv", HEADER + b"r,,a,b,1\nr,,c,d,high\n", "line 3: the score 'high' is no number"),
+        ("p.csv", HEADER + b"r,,a,b,\n", "line 2: the score '' is no number"),
+        ("p.csv", HEADER + b"r,,a,b,nan\n", "line 2: the score 'nan' is no number"),
+        ("p.csv", HEADER + b"r,,a, ,1\n", "line 2: a word of the pair is empty; give both words"),
+        ("p.csv", HEADER + b" ,,a,b,1\n", "line 2: the relation is empty; name it"),
+        ("p.csv", HEADER + b"r,a,b,1\n", "line 2: 4 columns where the first line names 5"),
+        ("p.csv", b"head,tail\na,b\n", "line 2: no relation; name the columns relation, head, tail"),
+        ("p.csv", b"relation,tail\na,b\n", "line 2: no head and tail; name the columns"),
+        ("p.csv", HEADER + b"r,,caf\xe9,drink,1\n", "line 2: not UTF-8 text; save the file as UTF-8"),
+        ("p.csv", HEADER, "holds no relation"),
+        ("p.csv", HEADER + b"r,,a,b,1\n", "line 2: relation 'r' has 1 positives"),
+        (
+            "p.jsonl",
+            b'{"relation": "r", "head": "a", "tail": "b", "score": null}',
+            "line 1: the score None is no number",
+        ),
+        ("p.jsonl", b'\n["a", "b"]', "line 2: not an object"),
+        ("p.jsonl", b'{"relation": ', "line 1: not JSON"),
+        ("p.jsonl", b'{"relation": "r", "head": "a", "tail": 3}', "line 1: 3 is not a word"),
+        ("p.jsonl", b'{"positives": []}', "line 1: no relation_type"),
+        ("p.jsonl", b'{"relation_type": "r", "positives": "a:b"}', "line 1: positives is no list"),
+        ("p.jsonl", b'{"relation_type": "r", "positives": [["a"]]}', "line 1: expected a pair of words"),
+        ("p.jsonl.gz", b"not packed", "is no whole gzip file"),
+        ("p.toml", b"category = \n", "at line 1"),
+        ("p.toml", b"[[relation]]\npositives = []\n", "relation 1 has no name"),
+        ("p.toml", b"relation = 3\n", "relation is no list"),
+        ("p.toml", b'[[relation]]\nname = "r"\npositives = ["a"]\n', "relation 'r': 'a' has no colon; write head:tail"),
+        ("Phase2Answers-1a.txt", b'50.0 "a:b"\nfifty\n', 'line 2: not of the form 50.0 "head:tail"'),
+        ("Phase2Answers-1a.txt", b'much "a:b"\n', "line 1: the score 'much' is no number"),
+        ("p.xlsx", b"", "is not of a known kind"),
+    ],
+)
+def test_bad_data_is_named_with_file_place_and_fix(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(RelvecError) as error:
+        read_rated(path)
+    assert message in str(error.value)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_frame_names_the_row() -> None:
+    with pytest.raises(RelvecError, match="Row 2: the score 'x' is no number"):
+        read_rated(pd.DataFrame([("r", "", "a", "b", 1), ("r", "", "c", "d", "x")], columns=NAMES))
+    with pytest.raises(RelvecError, match="The frame holds no relation"):
+        read_rated(pd.DataFrame([], columns=NAMES))
+
+
+def test_a_folder_without_data_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "notes.txt", "none")
+    with pytest.raises(RelvecError, match="holds no rated pairs"):
+        read_rated(tmp_path)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match="No such file"):
+        read_rated(tmp_path / "nowhere.csv")

@@ -1,0 +1,68 @@
+import torch
+
+from relvec.data.rated import RatedRelation
+from relvec.training.batches import RelationBatches, TripleBatches
+
+
+def test_a_batch_holds_r_relations_with_k_positives_and_hard_negatives(relations: list[RatedRelation]) -> None:
+    batch = RelationBatches(relations, 3, positives=4, negatives=2, seed=0)(0)
+    for number in batch.relation.unique():
+        of_relation = batch.relation == number
+        assert int((of_relation & batch.is_positive).sum()) == 4
+        assert int((of_relation & ~batch.is_positive).sum()) == 2
+    assert len(batch.relation.unique()) == 3
+    assert len(set(batch.pairs)) == len(batch.pairs)
+
+
+def test_items_point_at_pairs_of_their_relation(relations: list[RatedRelation]) -> None:
+    for sampler in (RelationBatches(relations, 6, 4, 2, seed=0), TripleBatches(relations, 4, seed=0)):
+        batch = sampler(0)
+        for row, number, is_positive in zip(batch.row, batch.relation, batch.is_positive, strict=True):
+            relation = relations[int(number)]
+            assert batch.pairs[int(row)] in (relation.positives if is_positive else relation.negatives)
+
+
+def test_an_epoch_meets_every_relation_once(relations: list[RatedRelation]) -> None:
+    sampler = RelationBatches(relations, 2, 2, 0, seed=3)
+    met = [number for step in range(sampler.steps_per_epoch) for number in sampler(step).relation.unique().tolist()]
+    assert sorted(met) == list(range(6))
+
+
+def test_batches_depend_on_seed_and_step_alone(relations: list[RatedRelation]) -> None:
+    for kind in (
+        lambda seed: RelationBatches(relations, 3, 4, 1, seed),
+        lambda seed: TripleBatches(relations, 4, seed),
+    ):
+        walked = kind(1)
+        for step in range(5):
+            last = walked(step)
+        assert kind(1)(4).pairs == last.pairs
+        assert torch.equal(kind(1)(4).triples, last.triples)
+        assert kind(2)(4).pairs != last.pairs
+
+
+def test_an_epoch_of_triples_has_the_papers_counts(relations: list[RatedRelation]) -> None:
+    sampler = TripleBatches(relations, 3, seed=0, per_relation=45, per_category=60)
+    own = in_batch = of_categories = 0
+    for step in range(sampler.steps_per_epoch):
+        batch = sampler(step)
+        anchor, positive, negative = batch.triples.unbind(dim=1)
+        across = batch.relation[anchor] != batch.relation[positive]
+        hard = ~batch.is_positive[negative]
+        own += int(hard.sum())
+        of_categories += int(across.sum())
+        in_batch += int((~hard & ~across).sum())
+    assert own == 45 * 6
+    assert of_categories == 60 * 3
+    assert in_batch == 2 * 3 * 2 * sampler.steps_per_epoch
+
+
+def test_no_triple_takes_a_negative_of_its_own_relation(relations: list[RatedRelation]) -> None:
+    sampler = TripleBatches(relations, 6, seed=0)
+    for step in range(20):
+        batch = sampler(step)
+        anchor, positive, negative = batch.triples.unbind(dim=1)
+        same = batch.relation[anchor] == batch.relation[positive]
+        assert not (same & batch.is_positive[negative] & (batch.relation[anchor] == batch.relation[negative])).any()
+        assert (batch.category[anchor] == batch.category[positive]).all()
+        assert (batch.category[anchor] != batch.category[negative])[~same].all()

@@ -1,0 +1,45 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relvec import RelvecError
+from relvec.training.recipe import Recipe
+
+
+def test_text_becomes_the_type_of_the_setting() -> None:
+    recipe = Recipe().changed({"steps": "80", "learning_rate": "1e-5", "dropout": "false", "threshold": "0.5"})
+    assert (recipe.steps, recipe.learning_rate, recipe.dropout, recipe.threshold) == (80, 1e-5, False, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"learning_rat": 1}, "did you mean 'learning_rate'"),
+        ({"steps": "many"}, "steps cannot be 'many'"),
+        ({"steps": 2.5}, "steps cannot be 2.5"),
+        ({"steps": 0}, "no steps"),
+        ({"schedule": "cosine"}, "choose one of linear, constant"),
+        ({"dropout": "maybe"}, "dropout cannot be"),
+        ({"relations_per_batch": 1}, "at least 2 relations"),
+        ({"learning_rate": 0}, "above 0"),
+    ],
+)
+def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(RelvecError, match=message):
+        Recipe().changed(settings)
+
+
+def test_every_recipe_of_the_documentation_loads() -> None:
+    recipes = list((Path(__file__).parents[2] / "docs" / "recipes").glob("*.toml"))
+    assert recipes
+    for path in recipes:
+        assert Recipe.from_toml(path) != Recipe()
+
+
+@pytest.mark.parametrize(("content", "message"), [("loss =", "is not TOML"), ("lss = 'x'", "did you mean 'loss'")])
+def test_a_broken_recipe_file_is_named(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "my.toml").write_text(content)
+    with pytest.raises(RelvecError, match=message) as error:
+        Recipe.from_toml(tmp_path / "my.toml")
+    assert "my.toml" in str(error.value)

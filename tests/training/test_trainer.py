@@ -1,0 +1,210 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from relvec import RelBERT, RelvecError
+from relvec.data.rated import RatedRelation, split
+from relvec.training.gradients import step_gradients
+from relvec.training.losses import LOSSES
+from relvec.training.plan import check_disk, make_plan
+from relvec.training.recipe import Recipe
+from relvec.training.trainer import CHECKPOINT_NAME, Trainer
+
+QUICK: dict[str, Any] = {
+    "template": "[h] is the <mask> of [t]",
+    "pooling": "average",
+    "relations_per_batch": 4,
+    "positives_per_relation": 3,
+    "steps": 6,
+    "learning_rate": 3e-3,
+    "warmup_steps": 2,
+    "evaluate_every": 2,
+    "lora_rank": 0,
+}
+PAIRS = [("hot", "cold"), ("baker", "bread")]
+
+MakeTrainer = Callable[..., Trainer]
+
+
+@pytest.fixture
+def make_trainer(tiny_folder: Path, tmp_path: Path, relations: list[RatedRelation]) -> MakeTrainer:
+    def make(output: str = "trained", folder: Path = tiny_folder, **changes: Any) -> Trainer:
+        recipe = Recipe().changed(QUICK | {"base": str(folder)} | changes)
+        model = RelBERT.from_pretrained(folder, template=recipe.template, pooling=recipe.pooling)
+        return Trainer(model, split(relations, "train"), split(relations, "valid"), recipe, tmp_path / output)
+
+    return make
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_training_lowers_every_loss(make_trainer: MakeTrainer, loss: str) -> None:
+    batches = "triples" if LOSSES[loss].needs_triples else "relations"
+    trainer = make_trainer(loss=loss, batches=batches, steps=30, evaluate_every=30, triples_per_batch=4, dropout=False)
+    batch = trainer.sampler(0)
+
+    def on_batch() -> float:
+        with torch.no_grad():
+            vectors = torch.from_numpy(trainer.model.encode(batch.pairs))
+            return float(trainer.loss(vectors[batch.row], batch))
+
+    before = on_batch()
+    trainer.fit()
+    assert on_batch() < before
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_the_saved_model_gives_the_vectors_of_the_trained_one(
+    make_trainer: MakeTrainer, any_folder: Path, tmp_path: Path, rank: int
+) -> None:
+    trainer = make_trainer(folder=any_folder, lora_rank=rank)
+    base = trainer.model.encode(PAIRS)
+    trainer.fit()
+    trained = trainer.model.encode(PAIRS)
+    assert np.abs(trained - base).max() > 1e-3
+    loaded = RelBERT.from_pretrained(tmp_path / "trained")
+    tolerance = 2e-2 if rank else 1e-5  # adapters are stored as half precision
+    np.testing.assert_allclose(loaded.encode(PAIRS), trained, atol=tolerance)
+    assert (
+        loaded.training["metrics"]["validation loss"] <= loaded.training["metrics"]["validation loss before training"]
+    )
+
+
+def test_an_adapter_is_what_peft_itself_would_load(
+    make_trainer: MakeTrainer, tiny_folder: Path, tmp_path: Path
+) -> None:
+    from peft import PeftModel
+
+    make_trainer(lora_rank=4).fit()
+    base = RelBERT.from_pretrained(tiny_folder)
+    PeftModel.from_pretrained(base.encoder, str(tmp_path / "trained"))
+    loaded = RelBERT.from_pretrained(tmp_path / "trained")
+    np.testing.assert_allclose(loaded.encode(PAIRS), base.encode(PAIRS), atol=1e-4)
+
+
+def test_the_card_names_data_recipe_seed_and_validation_loss(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    make_trainer(seed=7).fit()
+    card = (tmp_path / "trained" / "README.md").read_text()
+    for part in ("bundled", "| seed | 7 |", "| loss | contrastive |", "| validation loss |"):
+        assert part in card
+
+
+def test_the_weights_with_the_lowest_validation_loss_are_kept(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(learning_rate=0.3, warmup_steps=0, steps=6)  # so high a rate soon makes things worse
+    progress = trainer.fit()
+    assert trainer.validation_loss() == pytest.approx(progress.valid_loss[progress.best_step], rel=1e-4)
+    assert progress.best_step != 6
+
+
+def test_patience_ends_a_run_that_does_not_improve(make_trainer: MakeTrainer) -> None:
+    progress = make_trainer(learning_rate=0.3, warmup_steps=0, steps=40, patience=2).fit()
+    assert len(progress.train_loss) < 40
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_a_killed_run_resumes_to_the_same_weights(
+    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rank: int
+) -> None:
+    whole = make_trainer("whole", lora_rank=rank)
+    whole.fit()
+    expected = whole._weights()
+
+    killed = make_trainer("killed", lora_rank=rank)
+    original = killed._step
+    monkeypatch.setattr(killed, "_step", lambda step: original(step) if step < 6 else _kill())
+    with pytest.raises(KeyboardInterrupt):
+        killed.fit()
+    assert (tmp_path / "killed" / CHECKPOINT_NAME).is_file()
+
+    resumed = make_trainer("killed", lora_rank=rank)
+    steps: list[int] = []
+    continued = resumed._step
+    monkeypatch.setattr(resumed, "_step", lambda step: (steps.append(step), continued(step))[1])  # type: ignore[func-returns-value]
+    resumed.fit()
+    assert steps == [5, 6]
+    for name, weight in resumed._weights().items():
+        assert torch.equal(weight, expected[name]), name
+    assert not (tmp_path / "killed" / CHECKPOINT_NAME).exists()
+
+
+def _kill() -> float:
+    raise KeyboardInterrupt
+
+
+def test_a_checkpoint_of_another_recipe_is_not_mixed_in(
+    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = make_trainer()
+    original = killed._step
+    monkeypatch.setattr(killed, "_step", lambda step: original(step) if step < 4 else _kill())
+    with pytest.raises(KeyboardInterrupt):
+        killed.fit()
+    with pytest.raises(RelvecError, match="another recipe"):
+        make_trainer(seed=1).fit()
+
+
+def test_the_same_seed_gives_the_same_model_and_another_another(make_trainer: MakeTrainer) -> None:
+    vectors = []
+    for output, seed in (("a", 1), ("b", 1), ("c", 2)):
+        trainer = make_trainer(output, seed=seed)
+        trainer.fit()
+        vectors.append(trainer.model.encode(PAIRS))
+    np.testing.assert_array_equal(vectors[0], vectors[1])
+    assert np.abs(vectors[0] - vectors[2]).max() > 1e-6
+
+
+def test_cached_gradients_equal_those_of_one_pass(make_trainer: MakeTrainer) -> None:
+    gradients = []
+    for output, size in (("one", 1000), ("many", 3)):
+        trainer = make_trainer(output, dropout=False)
+        trainer.model.encoder.eval()
+        batch = trainer.sampler(0)
+        step_gradients(trainer.model, trainer.loss, batch, trainer.accelerator, size, seed=0)
+        gradients.append({n: w.grad.clone() for n, w in trainer._trainable().items() if w.grad is not None})
+    assert gradients[0].keys() == gradients[1].keys()
+    for name, gradient in gradients[0].items():
+        torch.testing.assert_close(gradients[1][name], gradient, atol=1e-5, rtol=1e-3)
+
+
+def test_frozen_layers_stay_as_they_are(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(frozen_layers=1)
+    before = {name: weight.clone() for name, weight in trainer.model.encoder.state_dict().items()}
+    trainer.fit()
+    changed = {n for n, weight in trainer.model.encoder.state_dict().items() if not torch.equal(weight, before[n])}
+    assert not any("layer.0." in name or "word_embeddings" in name for name in changed)
+    assert any("layer.1." in name for name in changed)
+
+
+def test_too_many_frozen_layers_are_refused(make_trainer: MakeTrainer) -> None:
+    with pytest.raises(RelvecError, match="Cannot freeze 9 layers"):
+        make_trainer(frozen_layers=9)
+
+
+def test_a_loss_that_is_no_number_stops_the_run(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = make_trainer()
+    monkeypatch.setattr("relvec.training.trainer.step_gradients", lambda *_, **__: float("nan"))
+    with pytest.raises(RelvecError, match="loss is nan at step 1; lower the learning rate"):
+        trainer.fit()
+
+
+def test_a_full_disk_is_noticed_before_training(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Usage:
+        free = 10
+
+    monkeypatch.setattr("shutil.disk_usage", lambda _: Usage)
+    with pytest.raises(RelvecError, match="free some"):
+        check_disk(make_trainer())
+
+
+def test_the_plan_counts_without_changing_anything(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    trainer = make_trainer(batches="triples", loss="triplet+classification", epochs=1.0)
+    before = trainer._weights()
+    plan = make_plan(trainer)
+    assert (plan.relations, plan.categories, plan.steps) == (6, 3, 450)
+    assert plan.triples_per_step > 0
+    assert plan.seconds > 0
+    assert all(torch.equal(weight, before[name]) for name, weight in trainer._weights().items())
+    assert not (tmp_path / "trained").exists()
