@@ -11,3 +11,7 @@ types:
 
 test:
 	pytest
+
+.PHONY: tables
+tables:
+	python docs/make_tables.py

@@ -46,7 +46,7 @@ BERT_SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 MPNET_SPECIALS = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
 ALBERT_SPECIALS = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
 
-MASK = AddedToken("<mask>", lstrip=True, special=True)
+MASK: Any = AddedToken("<mask>", lstrip=True, special=True)
 SIZES: dict[str, Any] = {
     "hidden_size": 16,
     "num_hidden_layers": 2,
@@ -65,7 +65,8 @@ def byte_level_tokenizer() -> PreTrainedTokenizerBase:
     )
     tokenizer.train_from_iterator(SENTENCES * 4, trainer)
     trained = json.loads(tokenizer.to_str())["model"]
-    return RobertaTokenizer(vocab=trained["vocab"], merges=[tuple(m) for m in trained["merges"]], mask_token=MASK)
+    merges: Any = [tuple(merge) for merge in trained["merges"]]
+    return RobertaTokenizer(vocab=trained["vocab"], merges=merges, mask_token=MASK)
 
 
 def word_piece_vocabulary(specials: list[str]) -> dict[str, int]:
@@ -126,7 +127,8 @@ def build_tiny(architecture: str, folder: Path) -> Path:
     sizes = {**SIZES, "embedding_size": 8} if architecture == "albert" else SIZES
     if architecture == "distilbert":
         sizes = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32, "max_position_embeddings": 66}
-    config = config_class(vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id, **sizes)
+    settings: dict[str, Any] = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id, **sizes}
+    config = config_class(**settings)
     torch.manual_seed(0)
     encoder = AutoModel.from_config(config)
     with torch.no_grad():

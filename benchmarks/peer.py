@@ -37,6 +37,19 @@ def peer_python() -> Path:
     return python
 
 
+def environment(threads: int) -> dict[str, str]:
+    """What a process of either package is started with: the CPU, that many threads, no network."""
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+    return {
+        **os.environ,
+        **dict.fromkeys(names, str(threads)),
+        "CUDA_VISIBLE_DEVICES": "",
+        "HF_HUB_OFFLINE": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "TRANSFORMERS_VERBOSITY": "error",
+    }
+
+
 class WorkerError(Exception):
     """A command failed inside a worker; the message is the worker's traceback."""
 
@@ -52,21 +65,12 @@ class Worker:
     """A process on the CPU that holds one package, and in it one model at a time."""
 
     def __init__(self, python: str | Path, script: str, threads: int) -> None:
-        names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
-        environment = {
-            **os.environ,
-            **dict.fromkeys(names, str(threads)),
-            "CUDA_VISIBLE_DEVICES": "",
-            "HF_HUB_OFFLINE": "1",
-            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-            "TRANSFORMERS_VERBOSITY": "error",
-        }
         self._process = subprocess.Popen(
             [str(python), str(HERE / script)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
-            env=environment,
+            env=environment(threads),
         )
 
     @classmethod

@@ -14,8 +14,16 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from relvec.card import model_card
 from relvec.encoders.adapter import adapter_config, is_adapter, merge_adapter
-from relvec.encoders.loading import load_config, load_tokenizer, load_weights, pick_device, pick_dtype, token_limit
+from relvec.encoders.loading import (
+    load_config,
+    load_tokenizer,
+    load_weights,
+    pick_device,
+    pick_dtype,
+    token_limit,
+)
 from relvec.encoders.resolve import resolve
+from relvec.encoders.saving import save_encoder
 from relvec.errors import RelvecError
 from relvec.files import folder_written_whole
 from relvec.pairs import Pair, Prototype, Relation, as_relation, as_relations, as_word, is_single
@@ -108,8 +116,7 @@ class RelBERT:
             raise RelvecError(f"{target} is a file; choose a folder to save the model in.")
         self.encoder.config.relbert_config = self._relbert_config()
         with folder_written_whole(target) as partial:
-            self.encoder.save_pretrained(partial)
-            self.tokenizer.save_pretrained(partial)
+            save_encoder(self.encoder, self.tokenizer, partial)
             (partial / "README.md").write_text(model_card(self), encoding="utf-8")
 
     def push_to_hub(self, repository: str, *, private: bool = False, token: str | None = None) -> str:

@@ -4,7 +4,6 @@ import difflib
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -130,8 +129,6 @@ HUB_MODELS: dict[str, HubModel] = {
 }
 
 DEFAULT_MODEL = "relvec-mpnet"
-
-Kind = Literal["relation model", "base encoder"]
 
 
 def close_names(name: str) -> list[str]:

@@ -1,6 +1,8 @@
 """Loading an encoder and its tokenizer from a folder: safetensors first, never code."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,20 @@ from transformers.utils import logging as transformers_logging
 from relvec.errors import RelvecError
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Keep transformers from reporting on loading and saving, which relvec checks and reports itself."""
+    verbosity, shows_progress = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity(logging.ERROR)
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if shows_progress:
+            transformers_logging.enable_progress_bar()
 
 
 def load_config(folder: Path) -> PretrainedConfig:
@@ -43,20 +59,13 @@ def load_weights(folder: Path, config: PretrainedConfig, dtype: torch.dtype) -> 
     if not has_safetensors and not any(folder.glob("pytorch_model*.bin")):
         raise RelvecError(f"The folder {folder} holds no weights; it needs a model.safetensors.")
     options: dict[str, Any] = {"use_safetensors": has_safetensors, "weights_only": True, "output_loading_info": True}
-    verbosity = transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity(logging.ERROR)
-    progress = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
     try:
-        model, report = AutoModel.from_pretrained(
-            folder, config=config, dtype=dtype, local_files_only=True, trust_remote_code=False, **options
-        )
+        with quiet_transformers():
+            model, report = AutoModel.from_pretrained(
+                folder, config=config, dtype=dtype, local_files_only=True, trust_remote_code=False, **options
+            )
     except Exception as error:  # safetensors, pickle and torch each have their own errors for a broken file
         raise RelvecError(f"The weights in {folder} cannot be loaded ({_brief(error)}); fetch them again.") from error
-    finally:
-        transformers_logging.set_verbosity(verbosity)
-        if progress:
-            transformers_logging.enable_progress_bar()
     missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler"))
     if missing:
         raise RelvecError(f"The weights in {folder} lack {missing[0]} and {len(missing) - 1} more; fetch them again.")

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self, get_args, get_type_hints
 
@@ -88,10 +88,6 @@ class Recipe:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-    @classmethod
-    def names(cls) -> list[str]:
-        return [setting.name for setting in fields(cls)]
 
 
 def _as(kind: Any, value: Any, name: str) -> Any:

@@ -1,0 +1,66 @@
+"""The measured effect of each choice of a training recipe: short runs of one base that differ in one setting.
+
+    python benchmarks/recipes.py --data-dir DATA --base minilm --steps 60
+
+Runs are scored on the analogy questions' validation parts and on held-out pairs of the training relations.
+"""
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from analogy import accuracies, read_questions
+
+from relvec import RelBERT
+from relvec.training.recipe import Recipe
+from relvec.training.run import train
+
+COMMON: dict[str, Any] = {
+    "data": ["semeval2012", "bundled"],
+    "exclude_benchmark_pairs": True,
+    "positives_per_relation": 4,
+    "evaluate_every": 1000,
+}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "the default recipe": {},
+    "SemEval alone": {"data": ["semeval2012"]},
+    "template 4, average": {"template": "4", "pooling": "average"},
+    "short template, average": {"pooling": "average"},
+    "InfoNCE": {"loss": "infonce"},
+    "triplet + classification, triples": {"loss": "triplet+classification", "batches": "triples"},
+    "no hard negatives": {"negatives_per_relation": 0},
+    "no negatives of the own category": {"loss_settings": {"same_category_negatives": False}},
+    "all weights, learning rate 3e-5": {"lora_rank": 0, "learning_rate": 3e-5},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--base", default="minilm")
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--runs", type=Path, default=Path("runs/recipes"))
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    questions = read_questions(options.data_dir, "valid")
+    print("| recipe | sat | u2 | u4 | google | bats | mean | mean, bidirectional | s/step |")
+    print(f"|{' --- |' * 9}")
+    for number, (name, changes) in enumerate({"untrained": None, **VARIANTS}.items()):
+        recipe = Recipe().changed(COMMON | {"base": options.base, "steps": options.steps, "seed": options.seed})
+        seconds = 0.0
+        if changes is None:
+            model = RelBERT.from_pretrained(recipe.base, template=recipe.template, pooling=recipe.pooling)
+        else:
+            folder = options.runs / f"{options.base}-{number}"
+            start = time.perf_counter()
+            train(recipe.changed(changes), folder, options.data_dir)
+            seconds = (time.perf_counter() - start) / options.steps
+            model = RelBERT.from_pretrained(folder)
+        table = accuracies(model, questions)
+        forward = " | ".join(f"{accuracy['forward']:.1f}" for accuracy in table.values())
+        print(f"| {name} | {forward} | {table['mean']['bidirectional']:.1f} | {seconds:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Write the tables of README and docs from the code's own registries: `make tables`."""
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import typer.main
+
+from relvec.cli.app import app
+from relvec.cli.models import model_rows
+from relvec.data.sources import SOURCES
+from relvec.prompts import MANUAL_TEMPLATES
+from relvec.training.losses import LOSSES
+from relvec.training.recipe import Recipe
+
+ROOT = Path(__file__).parents[1]
+PAGES = (ROOT / "README.md", ROOT / "docs" / "training.md")
+
+_BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def commands() -> list[list[str]]:
+    group = typer.main.get_command(app)
+    listed = group.commands.items()  # type: ignore[attr-defined]
+    return [
+        ["command", "what it does"],
+        *([f"`relvec {name}`", command.get_short_help_str(200)] for name, command in listed),
+    ]
+
+
+def models() -> list[list[str]]:
+    head = ["name", "kind", "parameters", "where it comes from"]
+    rows = [
+        [f"`{r['name']}`", str(r["kind"]), f"{int(str(r['parameters'])) / 1e6:.0f} M", str(r["source"])]
+        for r in model_rows()
+    ]
+    return [head, *rows]
+
+
+def losses() -> list[list[str]]:
+    return [["loss", "what it does"], *([f"`{name}`", _first_line(loss)] for name, loss in LOSSES.items())]
+
+
+def sources() -> list[list[str]]:
+    rows = [[f"`{source.name}`", source.description, source.licence] for source in SOURCES.values()]
+    return [["data", "what it is", "licence"], *rows]
+
+
+def templates() -> list[list[str]]:
+    return [["number", "template"], *([str(number), f"`{text}`"] for number, text in MANUAL_TEMPLATES.items())]
+
+
+def settings() -> list[list[str]]:
+    defaults = Recipe().as_dict()
+    return [["setting", "default"], *([f"`{field.name}`", f"`{defaults[field.name]!r}`"] for field in fields(Recipe))]
+
+
+TABLES: dict[str, Callable[[], list[list[str]]]] = {
+    table.__name__: table for table in (commands, models, losses, sources, templates, settings)
+}
+
+
+def _first_line(thing: object) -> str:
+    return (thing.__doc__ or "").strip().splitlines()[0]
+
+
+def filled(text: str) -> str:
+    """The page with every marked table made anew."""
+
+    def table(block: re.Match[str]) -> str:
+        head, *rows = TABLES[block.group(2)]()
+        lines = [head, ["---"] * len(head), *rows]
+        return block.group(1) + "".join(f"| {' | '.join(line)} |\n" for line in lines) + block.group(3)
+
+    return _BLOCK.sub(table, text)
+
+
+def main() -> None:
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+        sys.stderr.write(f"{page.relative_to(ROOT)}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""What the pages say must be what the code does."""
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from relvec.cli.app import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+_spec = importlib.util.spec_from_file_location("make_tables", ROOT / "docs" / "make_tables.py")
+assert _spec is not None
+assert _spec.loader is not None
+make_tables = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(make_tables)
+
+
+@pytest.mark.parametrize("page", make_tables.PAGES, ids=lambda page: page.name)
+def test_tables_are_those_of_the_registries(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert "<!-- table:" in text
+    assert make_tables.filled(text) == text, "run `make tables`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_on_the_pages_exist(page: Path) -> None:
+    import typer.main
+
+    group = typer.main.get_command(app)
+    for line in re.findall(r"^\$ (relvec .*)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+        name, *words = shlex.split(line, comments=True)[1:]
+        command = group.commands[name]  # type: ignore[attr-defined]
+        if hasattr(command, "commands"):
+            command = command.commands[words[0]]
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in words if re.fullmatch(r"--?[a-z][a-z-]*", word)} <= known, line
+
+
+def test_ci_runs_the_readmes_test_command() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.search(r"<!-- test -->\n```\n.*make check\n```", readme)
+    assert "<!-- test -->" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
