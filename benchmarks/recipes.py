@@ -19,7 +19,6 @@ from relvec.training.run import train
 COMMON: dict[str, Any] = {
     "data": ["semeval2012", "bundled"],
     "exclude_benchmark_pairs": True,
-    "positives_per_relation": 4,
     "evaluate_every": 1000,
 }
 VARIANTS: dict[str, dict[str, Any]] = {

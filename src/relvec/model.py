@@ -133,7 +133,9 @@ class RelBERT:
 
     def full_config(self) -> dict[str, Any]:
         """The encoder's configuration with the prompt and pooling in it, as config.json holds it."""
-        return {**self.encoder.config.to_dict(), "relbert_config": self._relbert_config()}
+        config = self.encoder.config.to_dict()
+        config.pop("_name_or_path", None)  # where the base lay on this machine is nobody's business
+        return {**config, "relbert_config": self._relbert_config()}
 
     def _relbert_config(self) -> dict[str, Any]:
         settings: dict[str, Any] = {"aggregation_mode": self.pooling, **self.template.to_config()}

@@ -23,6 +23,8 @@ def test_text_becomes_the_type_of_the_setting() -> None:
         ({"dropout": "maybe"}, "dropout cannot be"),
         ({"relations_per_batch": 1}, "at least 2 relations"),
         ({"learning_rate": 0}, "above 0"),
+        ({"frozen_layers": 2}, "set lora_rank to 0"),
+        ({"mixed_precision": "fp16"}, "choose one of no, bf16"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> None:

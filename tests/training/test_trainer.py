@@ -208,3 +208,17 @@ def test_the_plan_counts_without_changing_anything(make_trainer: MakeTrainer, tm
     assert plan.seconds > 0
     assert all(torch.equal(weight, before[name]) for name, weight in trainer._weights().items())
     assert not (tmp_path / "trained").exists()
+
+
+def test_a_saved_model_holds_no_path_of_this_machine(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    for rank in (0, 2):
+        trainer = make_trainer(f"rank{rank}", lora_rank=rank)
+        trainer.fit()
+        assert str(tmp_path.parent) not in (tmp_path / f"rank{rank}" / "config.json").read_text().replace(
+            trainer.recipe.base, ""
+        )
+
+
+def test_half_precision_trains(make_trainer: MakeTrainer) -> None:
+    progress = make_trainer(mixed_precision="bf16").fit()
+    assert all(np.isfinite(loss) for loss in progress.train_loss.values())

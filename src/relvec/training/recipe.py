@@ -27,7 +27,7 @@ class Recipe:
     loss_settings: dict[str, float] = field(default_factory=dict)
     batches: Literal["relations", "triples"] = "relations"
     relations_per_batch: int = 24
-    positives_per_relation: int = 5
+    positives_per_relation: int = 4
     negatives_per_relation: int = 1
     triples_per_batch: int = 16
 
@@ -43,7 +43,7 @@ class Recipe:
     lora_rank: int = 16
     frozen_layers: int = 0
     pairs_per_forward: int = 256
-    mixed_precision: Literal["no", "bf16", "fp16"] = "no"
+    mixed_precision: Literal["no", "bf16"] = "no"
 
     top: int = 10
     bottom: int = 10
@@ -52,7 +52,7 @@ class Recipe:
     exclude_relations: list[str] = field(default_factory=list)
     exclude_benchmark_pairs: bool = False
 
-    evaluate_every: int = 25
+    evaluate_every: int = 50
     patience: int = 0
     seed: int = 0
 
@@ -83,6 +83,8 @@ class Recipe:
             raise RelvecError(f"{where}the run has no steps; set steps or epochs above 0.")
         if self.batches == "relations" and (self.relations_per_batch < 2 or self.positives_per_relation < 2):
             raise RelvecError(f"{where}a batch needs at least 2 relations with 2 positives each; raise the numbers.")
+        if self.frozen_layers and self.lora_rank:
+            raise RelvecError(f"{where}frozen_layers is for training all weights; set lora_rank to 0, or freeze none.")
         if self.learning_rate <= 0:
             raise RelvecError(f"{where}learning_rate must be above 0; 3e-4 suits LoRA, 3e-5 full fine-tuning.")
 

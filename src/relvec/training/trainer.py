@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 
 from relvec.card import model_card
 from relvec.data.rated import RatedRelation
@@ -57,6 +58,7 @@ class Trainer:
         output: str | Path,
     ) -> None:
         self.model, self.train, self.recipe, self.output = model, train, recipe, Path(output)
+        AcceleratorState._reset_state()  # else a second run of the process could not change its precision
         self.accelerator = Accelerator(mixed_precision=recipe.mixed_precision)
         torch.nn.Module.to(model.encoder, self.accelerator.device)
         self.sampler = make_sampler(train, recipe)
@@ -112,7 +114,7 @@ class Trainer:
         seed = (self.recipe.seed * 1_000_003 + step) * 1000
         value = step_gradients(self.model, self.loss, batch, self.accelerator, self.recipe.pairs_per_forward, seed)
         if not math.isfinite(value):
-            raise RelvecError(f"The loss is {value} at step {step}; lower the learning rate, or use bf16 for fp16.")
+            raise RelvecError(f"The loss is {value} at step {step}; lower the learning rate.")
         torch.nn.utils.clip_grad_norm_(self._trainable().values(), self.recipe.max_gradient_norm)
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -163,8 +165,11 @@ class Trainer:
             "best": best,
             "optimizer": self.optimizer.state_dict(),
         }
-        with written_whole(self.output / CHECKPOINT_NAME) as partial:
-            torch.save(state, partial)
+        try:
+            with written_whole(self.output / CHECKPOINT_NAME) as partial:
+                torch.save(state, partial)
+        except (OSError, RuntimeError) as error:  # torch has a bare RuntimeError for a full disk
+            raise RelvecError(f"Cannot write {self.output / CHECKPOINT_NAME}; free space and start again.") from error
 
     def _resume(self) -> tuple[Progress, dict[str, torch.Tensor]] | None:
         path = self.output / CHECKPOINT_NAME
@@ -250,7 +255,8 @@ def freeze_layers(model: RelBERT, count: int) -> None:
     blocks = next((m for m in model.encoder.modules() if isinstance(m, torch.nn.ModuleList)), None)
     if blocks is None or count > len(blocks):
         raise RelvecError(f"Cannot freeze {count} layers of {model.encoder.config.model_type}; use a smaller number.")
-    for module in (model.encoder.get_input_embeddings(), *blocks[:count]):
+    embeddings = getattr(model.encoder, "embeddings", model.encoder.get_input_embeddings())
+    for module in (embeddings, *blocks[:count]):
         module.requires_grad_(False)
 
 

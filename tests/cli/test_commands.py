@@ -5,31 +5,14 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from relvec.cli.app import main
 from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
 
-Relvec = Callable[..., "Outcome"]
-
-
-class Outcome:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-@pytest.fixture
-def relvec(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Relvec:
-    def run(*arguments: str | Path) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["relvec", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        return Outcome(int(stop.value.code or 0), captured.out, captured.err)
-
-    return run
+Relvec = Callable[..., Any]
 
 
 def test_similarity_ranks_the_pairs(relvec: Relvec, tiny_folder: Path) -> None:

@@ -1,0 +1,98 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relvec import RelBERT
+
+Relvec = Callable[..., Any]
+
+QUICK = ["--steps", "2", "--set", "relations_per_batch=2", "--set", "evaluate_every=1"]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Three relations, one csv line a pair: five good ones and two bad ones each."""
+    lines = ["relation,category,head,tail,score"]
+    for relation in ("capital", "maker", "opposite"):
+        lines += [f"{relation},c,{relation}{n},good{n},{10 + n}" for n in range(5)]
+        lines += [f"{relation},c,{relation}{n},bad{n},{-n}" for n in range(2)]
+    path = tmp_path / "relations.csv"
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.mark.parametrize("rank", ["0", "2"])
+def test_train_and_merge_make_models_that_load(
+    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path, rank: str
+) -> None:
+    model = tmp_path / "model"
+    arguments = ["train", "--data", data, "--base", tiny_folder, "-o", model, "--lora", rank, "--set", "top=5", *QUICK]
+    result = relvec(*arguments)
+    assert result.code == 0, result.err
+    assert "validation loss" in result.err
+    assert (model / "adapter_config.json").exists() == (rank != "0")
+    assert (model / "README.md").exists()
+    assert relvec("merge", model, "-o", tmp_path / "plain").code == 0
+    assert not (tmp_path / "plain" / "adapter_config.json").exists()
+    assert RelBERT.from_pretrained(tmp_path / "plain").fingerprint == RelBERT.from_pretrained(model).fingerprint
+
+
+def test_a_dry_run_prints_the_size_and_writes_nothing(
+    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path
+) -> None:
+    arguments = ["train", "--data", data, "--base", tiny_folder, "-o", tmp_path / "model", "--dry-run", *QUICK]
+    result = relvec(*arguments)
+    rows = dict(line.split("\t") for line in result.out.splitlines())
+    assert (rows["relations"], rows["steps"]) == ("3", "2")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "nowhere.csv"], "nowhere.csv"),
+        (["--data", "DATA", "--base", "no-such-base"], "Unknown model 'no-such-base'"),
+        (["--data", "DATA", "--set", "steps"], "has no value; write --set name=value"),
+        (["--data", "DATA", "--set", "stps=3"], "did you mean 'steps'"),
+        (["--data", "DATA", "--loss", "hinge"], "Unknown loss 'hinge'"),
+        (["--data", "DATA", "--exclude-relation", "capitl"], "did you mean 'capital'"),
+        (["--data", "DATA", "--set", "threshold=99"], "2 are needed"),
+        (["--data", "DATA", "--set", "batches=triples"], "2 are needed"),
+        (["--data", "DATA", "--set", "exclude_benchmark_pairs=true"], "give their folder with --data-dir"),
+        (["--config", "nowhere.toml"], "Cannot read the recipe nowhere.toml"),
+        (["--data", "semeval2012"], "semeval2012"),
+    ],
+)
+def test_what_cannot_be_trained_is_one_line_and_exit_code_2(
+    relvec: Relvec,
+    tiny_folder: Path,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RELVEC_DATA", raising=False)
+    base = [] if "--base" in arguments else ["--base", tiny_folder]
+    words = [str(data) if word == "DATA" else word for word in arguments]
+    result = relvec("train", *words, *base, "-o", tmp_path / "model", "--dry-run")
+    assert result.code == 2
+    assert message in result.err
+    assert len(result.err.strip().splitlines()) == 1
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_score_that_is_no_number_is_named_with_its_line(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
+    rows = [
+        {"relation": "r", "head": "a", "tail": "b", "score": 1},
+        {"relation": "r", "head": "a", "tail": "c", "score": "x"},
+    ]
+    path = tmp_path / "rated.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    result = relvec("train", "--data", path, "--base", tiny_folder, "--dry-run")
+    assert result.code == 2
+    assert f"{path}, line 2" in result.err
