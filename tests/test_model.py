@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from relvec import RelBERT, RelvecError
+from relvec.model import _batches
 from relvec.pooling import POOLINGS
 from relvec.prompts import MANUAL_TEMPLATES, Template
 from relvec.similarity import cosine
@@ -91,6 +92,16 @@ def test_distinct_pairs_are_encoded_once_without_extra_padding(tiny: RelBERT, mo
     ids, is_token = tiny._padded([[5, 6], [7]])
     assert ids.shape == (2, 2)
     assert is_token.tolist() == [[True, True], [True, False]]
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+def test_batches_hold_every_row_once_and_little_padding(size: int) -> None:
+    lengths = [5, 9, 5, 7, 9, 5, 5, 5, 9, 7]
+    batches = list(_batches(lengths, size))
+    assert sorted(row for batch in batches for row in batch) == list(range(10))
+    assert max(map(len, batches)) <= size
+    padding = sum(max(lengths[row] for row in batch) - lengths[row] for batch in batches for row in batch)
+    assert padding <= {1: 0, 4: 4, 100: 28}[size]
 
 
 def test_normalized_vectors_have_length_one(tiny: RelBERT) -> None:

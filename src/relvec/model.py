@@ -202,12 +202,12 @@ class RelBERT:
     ) -> Vectors:
         vectors = np.empty((len(pairs), self.dim), dtype=np.float32)
         token_ids = self.token_ids(pairs, truncate)
-        by_length = sorted(range(len(pairs)), key=lambda row: len(token_ids[row]))
+        lengths = [len(tokens) for tokens in token_ids]
         was_training = self.encoder.training
         self.encoder.eval()
         try:
             with progress_bar(len(pairs), "Encoding", show=show_progress) as bar, torch.inference_mode():
-                for rows in _batches(by_length, batch_size):
+                for rows in _batches(lengths, batch_size):
                     batch = self.vectors_of_tokens([token_ids[row] for row in rows])
                     vectors[rows] = batch.float().cpu().numpy()
                     bar.update(len(rows))
@@ -218,7 +218,8 @@ class RelBERT:
     def vectors_of_tokens(self, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:
         """One batch through language model and pooling: [batch, dim], differentiable outside inference mode."""
         ids, is_token = self._padded(token_ids)
-        output = self.encoder(input_ids=ids, attention_mask=is_token).last_hidden_state
+        is_full = len({len(tokens) for tokens in token_ids}) == 1  # then no mask need be added in every layer
+        output = self.encoder(input_ids=ids, attention_mask=None if is_full else is_token).last_hidden_state
         return pool(self.pooling, output, is_token, ids == self.tokenizer.mask_token_id)
 
     def _padded(self, token_ids: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -358,10 +359,19 @@ def _as_list(items: Any) -> list[Relation]:
     return [as_relation(items)] if is_single(items) else as_relations(items)
 
 
-def _batches(rows: list[int], size: int) -> Iterator[list[int]]:
-    # The longest first, so that a batch too large for the memory fails at once.
-    for end in range(len(rows), 0, -size):
-        yield rows[max(0, end - size) : end]
+def _batches(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
+    """Rows of similar length, the longest first, so that a batch too large for the memory fails at once.
+
+    A batch that is half full ends where the length changes: padding costs more than a smaller batch.
+    """
+    batch: list[int] = []
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        if len(batch) == size or (2 * len(batch) >= size and lengths[row] != lengths[batch[-1]]):
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
 
 
 def _cut(pair: Pair, characters: int) -> Pair:
