@@ -53,6 +53,7 @@ def folder_written_whole(path: str | Path) -> Iterator[Path]:
         yield partial
         target.mkdir(exist_ok=True)
         for file in partial.iterdir():
+            file.chmod(0o666 & ~_umask())  # some writers keep files to their owner
             file.replace(target / file.name)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
