@@ -13,15 +13,13 @@ def model_card(model: "RelBERT") -> str:
     """Markdown with the hub's front matter, from the model itself and its training record.
 
     The record is the `training` entry of `relbert_config`, with the optional keys `base`, `data`, `recipe`
-    (a mapping), `metrics` (a mapping) and `licence`.
+    (a mapping) and `metrics` (a mapping).
     """
     record = model.training
     metadata = ModelCardData(
         library_name="relvec",
         pipeline_tag="feature-extraction",
         language="en",
-        license=record.get("licence"),
-        base_model=record.get("base_hub_id"),
         tags=["relation-embeddings", "analogy", "relbert"],
     )
     return "\n".join(
@@ -52,7 +50,7 @@ model = RelBERT.from_pretrained("path/to/this/folder")
 vectors = model.encode([("Paris", "France"), ("Tokyo", "Japan")])
 ```
 
-The folder is a plain `transformers` encoder: `relbert_config` in `config.json` holds the prompt and the pooling."""
+`relbert_config` in `config.json` holds the prompt and the pooling."""
 
 
 def _description(model: "RelBERT") -> dict[str, Any]:

@@ -81,6 +81,16 @@ def load(
     return read_rated(place, top=top, bottom=bottom, threshold=threshold)
 
 
+def describe(name_or_path: str) -> str:
+    """A name with what it stands for; anything else as it is.
+
+    >>> describe("my_pairs.csv")
+    'my_pairs.csv'
+    """
+    source = SOURCES.get(name_or_path)
+    return f"{name_or_path} ({source.description}; {source.licence})" if source else name_or_path
+
+
 def data_folder(data_dir: str | Path | None = None) -> Path | None:
     """Where the user keeps datasets: `data_dir`, else `RELVEC_DATA`, else nowhere."""
     chosen = data_dir or os.environ.get("RELVEC_DATA")

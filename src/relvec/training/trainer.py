@@ -18,6 +18,7 @@ from accelerate.state import AcceleratorState
 
 from relvec.card import model_card
 from relvec.data.rated import RatedRelation
+from relvec.data.sources import describe
 from relvec.errors import RelvecError
 from relvec.files import folder_written_whole, written_whole
 from relvec.model import RelBERT
@@ -265,7 +266,7 @@ def training_record(recipe: Recipe, progress: Progress) -> dict[str, Any]:
     best = progress.best_step
     return {
         "base": recipe.base,
-        "data": ", ".join(recipe.data),
+        "data": "; ".join(describe(name) for name in recipe.data),
         "recipe": {name: value for name, value in recipe.as_dict().items() if value not in (None, [], {})},
         "metrics": {
             "validation loss before training": round(progress.valid_loss[0], 4),
