@@ -34,6 +34,8 @@ from transformers import (
 
 from relvec import RelBERT
 
+torch.set_num_threads(1)  # tiny models only lose by sharing their work
+
 SENTENCES = [
     "Today, I finally discovered the relation between Paris and France : Paris is the capital of France",
     "I wasn't aware of this relationship, but I just read in the encyclopedia that bread is the product of baker's",

@@ -27,7 +27,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "template 4, average": {"template": "4", "pooling": "average"},
     "short template, average": {"pooling": "average"},
     "InfoNCE": {"loss": "infonce"},
-    "triplet + classification, triples": {"loss": "triplet+classification", "batches": "triples"},
+    "triplet + classification, triples": {"loss": "triplet+classification"},
     "no hard negatives": {"negatives_per_relation": 0},
     "no negatives of the own category": {"loss_settings": {"same_category_negatives": False}},
     "all weights, learning rate 3e-5": {"lora_rank": 0, "learning_rate": 3e-5},
@@ -41,11 +41,14 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--runs", type=Path, default=Path("runs/recipes"))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", choices=("untrained", *VARIANTS), help="variants to run, by name")
     options = parser.parse_args()
     questions = read_questions(options.data_dir, "valid")
     print("| recipe | sat | u2 | u4 | google | bats | mean | mean, bidirectional | s/step |")
     print(f"|{' --- |' * 9}")
     for number, (name, changes) in enumerate({"untrained": None, **VARIANTS}.items()):
+        if options.only and name not in options.only:
+            continue
         recipe = Recipe().changed(COMMON | {"base": options.base, "steps": options.steps, "seed": options.seed})
         seconds = 0.0
         if changes is None:

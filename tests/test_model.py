@@ -293,17 +293,17 @@ class TestCheckpoint:
         assert not (tmp_path / "owned").exists()
 
     def test_the_card_names_data_recipe_and_metrics(self, tiny: RelBERT, tmp_path: Path) -> None:
-        tiny.training = {"data": "my pairs", "recipe": {"loss": "triplet"}, "metrics": {"validation loss": 0.5}}
+        tiny.training_record = {"data": "my pairs", "recipe": {"loss": "triplet"}, "metrics": {"validation loss": 0.5}}
         tiny.save_pretrained(tmp_path / "saved")
         card = (tmp_path / "saved" / "README.md").read_text()
         assert card.startswith("---\n")
         for part in ("my pairs", "| loss | triplet |", "| validation loss | 0.5 |", "RelBERT.from_pretrained"):
             assert part in card
-        assert RelBERT.from_pretrained(tmp_path / "saved").training == tiny.training
+        assert RelBERT.from_pretrained(tmp_path / "saved").training_record == tiny.training_record
 
     def test_a_failed_save_leaves_nothing(self, tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tiny.tokenizer, "save_pretrained", _fail)
-        with pytest.raises(OSError, match="disk full"):
+        with pytest.raises(RelvecError, match="disk full"):
             tiny.save_pretrained(tmp_path / "saved")
         assert list(tmp_path.iterdir()) == []
 

@@ -15,7 +15,7 @@ def model_card(model: "RelBERT") -> str:
     The record is the `training` entry of `relbert_config`, with the optional keys `base`, `data`, `recipe`
     (a mapping) and `metrics` (a mapping).
     """
-    record = model.training
+    record = model.training_record
     metadata = ModelCardData(
         library_name="relvec",
         pipeline_tag="feature-extraction",
@@ -40,7 +40,7 @@ def model_card(model: "RelBERT") -> str:
     )
 
 
-_UNTRAINED = "None: this encoder was not tuned on relations."
+_UNTRAINED = "Not recorded."
 
 _USAGE = """\
 ```python
@@ -55,7 +55,7 @@ vectors = model.encode([("Paris", "France"), ("Tokyo", "Japan")])
 
 def _description(model: "RelBERT") -> dict[str, Any]:
     return {
-        "base": model.training.get("base", model.encoder.config.model_type),
+        "base": model.training_record.get("base", model.encoder.config.model_type),
         "dimensions": model.dim,
         "template": f"`{model.template.text}`",
         "pooling": model.pooling,

@@ -44,6 +44,8 @@ def embed_to_file(
     target = Path(output)
     write = writer_for(target)
     distinct = list(dict.fromkeys(pairs))
+    for start in range(0, len(distinct), PAIRS_PER_STEP):  # a pair that cannot be encoded is named before the work
+        model.token_ids(distinct[start : start + PAIRS_PER_STEP], truncate)
     partial = target.with_name(f"{target.name}.partial")
     job = hashlib.sha256(repr((model.fingerprint, normalize, truncate, distinct)).encode()).digest()
     done = _finished_rows(partial, job, model.dim)

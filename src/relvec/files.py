@@ -35,8 +35,10 @@ def written_whole(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def folder_written_whole(path: str | Path) -> Iterator[Path]:
+def folder_written_whole(path: str | Path, stale: tuple[str, ...] = ()) -> Iterator[Path]:
     """Yield a new folder beside `path`; its files move there only if the block succeeds.
+
+    Files of the old folder that match a `stale` pattern go, so that old and new are never mixed.
 
     >>> with folder_written_whole("model") as partial:
     ...     _ = (partial / "config.json").write_text("{}")
@@ -52,9 +54,15 @@ def folder_written_whole(path: str | Path) -> Iterator[Path]:
     try:
         yield partial
         target.mkdir(exist_ok=True)
+        for old in (file for pattern in stale for file in target.glob(pattern)):
+            old.unlink(missing_ok=True)
         for file in partial.iterdir():
             file.chmod(0o666 & ~_umask())  # some writers keep files to their owner
             file.replace(target / file.name)
+    except OSError as error:
+        raise RelvecError(
+            f"Cannot write {target}: {error.strerror or error}; choose another place or free space."
+        ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

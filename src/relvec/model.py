@@ -10,23 +10,25 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from relvec.card import model_card
 from relvec.encoders.adapter import adapter_config, is_adapter, merge_adapter
+from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.encoders.loading import (
     load_config,
     load_tokenizer,
     load_weights,
     pick_device,
     pick_dtype,
+    relbert_config,
     token_limit,
 )
 from relvec.encoders.resolve import resolve
-from relvec.encoders.saving import save_encoder
+from relvec.encoders.saving import MODEL_FILES, save_encoder
 from relvec.errors import RelvecError
 from relvec.files import folder_written_whole
-from relvec.pairs import Pair, Prototype, Relation, as_relation, as_relations, as_word, is_single
+from relvec.pairs import Pair, Prototype, Relation, as_relation, as_relations, as_word, is_single, turned
 from relvec.pooling import check_pooling, pool
 from relvec.progress import progress_bar
 from relvec.prompts import DEFAULT_TEMPLATE, Template, TokenizedTemplate
@@ -53,14 +55,14 @@ class RelBERT:
         pooling: str = "average",
         *,
         name: str = "relvec-model",
-        training: dict[str, Any] | None = None,
+        training_record: dict[str, Any] | None = None,
     ) -> None:
         self.encoder = encoder
         self.tokenizer = tokenizer
         self.template = Template.of(template)
         self.pooling = check_pooling(pooling)
         self.name = name
-        self.training = training or {}
+        self.training_record = training_record or {}
         if self.pooling == "mask" and not self.template.has_mask:
             raise RelvecError(f"Mask pooling needs a <mask> in the template {self.template.text!r}; write one in it.")
         self._prompt = TokenizedTemplate(self.template, tokenizer)
@@ -69,7 +71,7 @@ class RelBERT:
     @classmethod
     def from_pretrained(
         cls,
-        model: str | Path = "relvec-mpnet",
+        model: str | Path = DEFAULT_MODEL,
         *,
         template: int | str | Template | None = None,
         pooling: str | None = None,
@@ -89,24 +91,18 @@ class RelBERT:
         chosen_device, chosen_dtype = pick_device(device), pick_dtype(dtype)
         folder = resolve(model, revision, show_progress)
         config = load_config(folder)
-        if is_adapter(folder):
-            base = resolve(adapter_config(folder)["base_model_name_or_path"], show_progress=show_progress)
-            encoder, tokenizer = load_weights(base, config, torch.float32), load_tokenizer(base)
-            merge_adapter(encoder, folder)
-            torch.nn.Module.to(encoder, chosen_dtype)
-        else:
-            encoder, tokenizer = load_weights(folder, config, chosen_dtype), load_tokenizer(folder)
-        settings = getattr(config, "relbert_config", None) or {}
+        settings = relbert_config(config, folder)
+        encoder, tokenizer = _load(folder, config, show_progress)
         if template is None:
             template = Template.from_config(settings) if "template" in settings else DEFAULT_TEMPLATE
-        torch.nn.Module.to(encoder, chosen_device)
+        torch.nn.Module.to(encoder, chosen_device, chosen_dtype)
         return cls(
             encoder,
             tokenizer,
             template,
             pooling or settings.get("aggregation_mode", "average"),
             name=Path(model).name,
-            training=settings.get("training"),
+            training_record=settings.get("training"),
         )
 
     def save_pretrained(self, folder: str | Path) -> None:
@@ -115,7 +111,7 @@ class RelBERT:
         if target.is_file():
             raise RelvecError(f"{target} is a file; choose a folder to save the model in.")
         self.encoder.config.relbert_config = self._relbert_config()
-        with folder_written_whole(target) as partial:
+        with folder_written_whole(target, stale=MODEL_FILES) as partial:
             save_encoder(self.encoder, self.tokenizer, partial)
             (partial / "README.md").write_text(model_card(self), encoding="utf-8")
 
@@ -139,7 +135,7 @@ class RelBERT:
 
     def _relbert_config(self) -> dict[str, Any]:
         settings: dict[str, Any] = {"aggregation_mode": self.pooling, **self.template.to_config()}
-        return {**settings, "training": copy.deepcopy(self.training)} if self.training else settings
+        return {**settings, "training": copy.deepcopy(self.training_record)} if self.training_record else settings
 
     @property
     def dim(self) -> int:
@@ -219,7 +215,7 @@ class RelBERT:
         """One batch through language model and pooling: [batch, dim], differentiable outside inference mode."""
         ids, is_token = self._padded(token_ids)
         is_full = len({len(tokens) for tokens in token_ids}) == 1  # then no mask need be added in every layer
-        output = self.encoder(input_ids=ids, attention_mask=None if is_full else is_token).last_hidden_state
+        output = self.encoder(input_ids=ids, attention_mask=None if is_full else is_token.long()).last_hidden_state
         return pool(self.pooling, output, is_token, ids == self.tokenizer.mask_token_id)
 
     def _padded(self, token_ids: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -332,7 +328,7 @@ class RelBERT:
         wanted = check_scoring(scoring)
         relations = [query, *options]
         if wanted != "forward":
-            relations += [_reversed(relation) for relation in relations]
+            relations += [turned(relation) for relation in relations]
         vectors = self.encode(relations)
         size = len(options) + 1
         directions = [vectors[start : start + size] for start in range(0, len(vectors), size)]
@@ -347,12 +343,20 @@ class RelBERT:
         return f"RelBERT({kind}, {self.dim} dimensions, pooling={self.pooling!r}, template={self.template.text!r})"
 
 
+def _load(
+    folder: Path, config: PretrainedConfig, show_progress: bool | None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Encoder and tokenizer of a folder; an adapter is merged onto its base, which may be one itself."""
+    if not is_adapter(folder):
+        return load_weights(folder, config), load_tokenizer(folder)
+    base = resolve(adapter_config(folder)["base_model_name_or_path"], show_progress=show_progress)
+    encoder, tokenizer = _load(base, config, show_progress)
+    merge_adapter(encoder, folder)
+    return encoder, tokenizer
+
+
 def _pairs_of(relation: Relation) -> tuple[Pair, ...]:
     return relation.pairs if isinstance(relation, Prototype) else (relation,)
-
-
-def _reversed(relation: Relation) -> Relation:
-    return relation.reversed() if isinstance(relation, Prototype) else (relation[1], relation[0])
 
 
 def _as_list(items: Any) -> list[Relation]:

@@ -43,6 +43,15 @@ class Prototype:
 Relation = Pair | Prototype
 
 
+def turned(relation: Relation) -> Relation:
+    """The relation from tail to head.
+
+    >>> turned(("Paris", "France"))
+    ('France', 'Paris')
+    """
+    return relation.reversed() if isinstance(relation, Prototype) else (relation[1], relation[0])
+
+
 def as_word(word: Any, where: str = "") -> str:
     """The word with outer blanks removed and inner runs of blanks made one space.
 
@@ -54,6 +63,8 @@ def as_word(word: Any, where: str = "") -> str:
     cleaned = " ".join(word.split())
     if not cleaned:
         raise RelvecError(f"{where}a word of the pair is empty; give both words.")
+    if not cleaned.isascii() and any("\ud800" <= letter <= "\udfff" for letter in cleaned):
+        raise RelvecError(f"{where}{word!a} is not UTF-8 text; give it as UTF-8.")
     return cleaned
 
 
@@ -160,7 +171,7 @@ def read_lines(path: str | Path) -> tuple[str, list[str]]:
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise RelvecError(f"{name}, line {line}: not UTF-8 text; save the file as UTF-8.") from error
-    return name, text.replace("\r\n", "\n").split("\n")
+    return name, text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _reader_for(lines: list[str]) -> "_Reader":
@@ -191,7 +202,13 @@ def _read_tsv(lines: list[str], name: str) -> Iterator[Pair]:
 def csv_rows(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
     """Line numbers and cells; a cell may be quoted."""
     rows = csv.reader(io.StringIO("\n".join(lines)))
-    return ((rows.line_num, row) for row in rows)
+    start = 1
+    try:
+        for row in rows:
+            yield rows.line_num, row
+            start = rows.line_num + 1
+    except csv.Error as error:
+        raise RelvecError(f"The cell that begins at line {start} has no end ({error}); close its quote.") from error
 
 
 def tsv_rows(lines: list[str]) -> Iterator[tuple[int, list[str]]]:

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
-from relvec.pairs import Prototype, as_relations
+from relvec.pairs import as_relations, turned
 from relvec.similarity import Vectors
 
 try:
@@ -33,7 +34,7 @@ class RelationEmbedder(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        model: "str | RelBERT" = "relvec-mpnet",
+        model: "str | RelBERT" = DEFAULT_MODEL,
         *,
         both_directions: bool = False,
         normalize: bool = False,
@@ -57,7 +58,7 @@ class RelationEmbedder(TransformerMixin, BaseEstimator):
         model = self._loaded_model()
         if not self.both_directions:
             return model.encode(pairs, batch_size=self.batch_size, normalize=self.normalize)
-        backward = [pair.reversed() if isinstance(pair, Prototype) else pair[::-1] for pair in pairs]
+        backward = [turned(pair) for pair in pairs]
         vectors = model.encode([*pairs, *backward], batch_size=self.batch_size, normalize=self.normalize)
         return np.hstack([vectors[: len(pairs)], vectors[len(pairs) :]])
 

@@ -17,8 +17,8 @@ def data(tmp_path: Path) -> Path:
     """Three relations, one csv line a pair: five good ones and two bad ones each."""
     lines = ["relation,category,head,tail,score"]
     for relation in ("capital", "maker", "opposite"):
-        lines += [f"{relation},c,{relation}{n},good{n},{10 + n}" for n in range(5)]
-        lines += [f"{relation},c,{relation}{n},bad{n},{-n}" for n in range(2)]
+        lines += [f"{relation},{relation},{relation}{n},good{n},{10 + n}" for n in range(5)]
+        lines += [f"{relation},{relation},{relation}{n},bad{n},{-n}" for n in range(2)]
     path = tmp_path / "relations.csv"
     path.write_text("\n".join(lines))
     return path
@@ -60,7 +60,8 @@ def test_a_dry_run_prints_the_size_and_writes_nothing(
         (["--data", "DATA", "--loss", "hinge"], "Unknown loss 'hinge'"),
         (["--data", "DATA", "--exclude-relation", "capitl"], "did you mean 'capital'"),
         (["--data", "DATA", "--set", "threshold=99"], "2 are needed"),
-        (["--data", "DATA", "--set", "batches=triples"], "2 are needed"),
+        (["--data", "DATA", "--loss", "triplet"], "has one relation, 2 are needed"),
+        (["--data", "DATA", "--lora", "-1"], "lora_rank is -1"),
         (["--data", "DATA", "--set", "exclude_benchmark_pairs=true"], "give their folder with --data-dir"),
         (["--config", "nowhere.toml"], "Cannot read the recipe nowhere.toml"),
         (["--data", "semeval2012"], "semeval2012"),

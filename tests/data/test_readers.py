@@ -89,7 +89,7 @@ def test_training_and_validation_file_of_the_hub_are_joined(tmp_path: Path) -> N
     write(tmp_path / "data/train.jsonl", hub_row("8d", [["a", "b"]], [["e", "f"], ["c", "d"]]))
     write(tmp_path / "data/valid.jsonl", hub_row("8d", [["c", "d"]], [["g", "h"]]))
     write(tmp_path / "README.md", "nothing")
-    joined = RatedRelation("8d", "8", (("a", "b"), ("c", "d")), (("e", "f"), ("g", "h")))
+    joined = RatedRelation("8d", "8", (("c", "d"), ("a", "b")), (("g", "h"), ("e", "f")))  # held out come first
     assert read_rated(tmp_path) == [joined]
 
 

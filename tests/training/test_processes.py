@@ -21,7 +21,7 @@ folder, data, output = sys.argv[1:]
 recipe = Recipe().changed({
     "base": folder, "template": "[h] is the <mask> of [t]", "pooling": "average", "lora_rank": 0, "steps": 3,
     "relations_per_batch": 4, "positives_per_relation": 3, "learning_rate": 1e-2, "warmup_steps": 0,
-    "evaluate_every": 3, "pairs_per_forward": 3, "loss": "triplet+classification", "batches": "triples",
+    "evaluate_every": 3, "pairs_per_forward": 3, "loss": "triplet+classification",
     "triples_per_batch": 4,
 })
 relations = read_rated(data)

@@ -22,6 +22,8 @@ def test_text_becomes_the_type_of_the_setting() -> None:
         ({"schedule": "cosine"}, "choose one of linear, constant"),
         ({"dropout": "maybe"}, "dropout cannot be"),
         ({"relations_per_batch": 1}, "at least 2 relations"),
+        ({"evaluate_every": 0}, "evaluate_every is 0; use 1 or more"),
+        ({"loss_settings.margin": "wide"}, "loss_settings.margin cannot be 'wide'"),
         ({"learning_rate": 0}, "above 0"),
         ({"frozen_layers": 2}, "set lora_rank to 0"),
         ({"mixed_precision": "fp16"}, "choose one of no, bf16"),

@@ -42,8 +42,7 @@ def make_trainer(tiny_folder: Path, tmp_path: Path, relations: list[RatedRelatio
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_training_lowers_every_loss(make_trainer: MakeTrainer, loss: str) -> None:
-    batches = "triples" if LOSSES[loss].needs_triples else "relations"
-    trainer = make_trainer(loss=loss, batches=batches, steps=30, evaluate_every=30, triples_per_batch=4, dropout=False)
+    trainer = make_trainer(loss=loss, steps=30, evaluate_every=30, triples_per_batch=4, dropout=False)
     batch = trainer.sampler(0)
 
     def on_batch() -> float:
@@ -69,7 +68,8 @@ def test_the_saved_model_gives_the_vectors_of_the_trained_one(
     tolerance = 2e-2 if rank else 1e-5  # adapters are stored as half precision
     np.testing.assert_allclose(loaded.encode(PAIRS), trained, atol=tolerance)
     assert (
-        loaded.training["metrics"]["validation loss"] <= loaded.training["metrics"]["validation loss before training"]
+        loaded.training_record["metrics"]["validation loss"]
+        <= loaded.training_record["metrics"]["validation loss before training"]
     )
 
 
@@ -142,14 +142,15 @@ def test_a_checkpoint_of_another_recipe_is_not_mixed_in(
     monkeypatch.setattr(killed, "_step", lambda step: original(step) if step < 4 else _kill())
     with pytest.raises(KeyboardInterrupt):
         killed.fit()
-    with pytest.raises(RelvecError, match="another recipe"):
+    with pytest.raises(RelvecError, match="another recipe or other data"):
         make_trainer(seed=1).fit()
 
 
-def test_the_same_seed_gives_the_same_model_and_another_another(make_trainer: MakeTrainer) -> None:
+@pytest.mark.parametrize("rank", [0, 4])
+def test_the_same_seed_gives_the_same_model_and_another_another(make_trainer: MakeTrainer, rank: int) -> None:
     vectors = []
     for output, seed in (("a", 1), ("b", 1), ("c", 2)):
-        trainer = make_trainer(output, seed=seed)
+        trainer = make_trainer(output, seed=seed, lora_rank=rank)
         trainer.fit()
         vectors.append(trainer.model.encode(PAIRS))
     np.testing.assert_array_equal(vectors[0], vectors[1])
@@ -200,7 +201,7 @@ def test_a_full_disk_is_noticed_before_training(make_trainer: MakeTrainer, monke
 
 
 def test_the_plan_counts_without_changing_anything(make_trainer: MakeTrainer, tmp_path: Path) -> None:
-    trainer = make_trainer(batches="triples", loss="triplet+classification", epochs=1.0)
+    trainer = make_trainer(loss="triplet+classification", epochs=1.0)
     before = trainer._weights()
     plan = make_plan(trainer)
     assert (plan.relations, plan.categories, plan.steps) == (6, 3, 450)

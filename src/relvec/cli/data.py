@@ -1,19 +1,16 @@
 """relvec data: the training data that have a name, and whether a dataset is sound."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Json, print_json, print_table
+from relvec.cli.options import DataDir, Json, print_json, print_table
 from relvec.data.audit import audit
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import DEFAULT_SOURCE, SOURCES, data_folder, load
 from relvec.errors import RelvecError
 
 app = typer.Typer(help="List the training data by name, or check a dataset.", no_args_is_help=True)
-
-DataDir = Annotated[Path | None, typer.Option(help="The folder with the datasets; by default $RELVEC_DATA.")]
 
 
 def source_rows() -> list[dict[str, object]]:

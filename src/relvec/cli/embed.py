@@ -6,14 +6,15 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import DEFAULT, Device, Model
+from relvec.cli.options import Device, Model
+from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.pairs import read_pairs
 
 
 def embed(
     pairs: Annotated[str, typer.Argument(help="A .csv, .tsv or .jsonl file, lines of head:tail, or - for stdin.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write: .npz, .npy or .jsonl.")],
-    model: Model = DEFAULT,
+    model: Model = DEFAULT_MODEL,
     batch_size: Annotated[int, typer.Option(help="Pairs encoded at once.")] = 64,
     normalize: Annotated[bool, typer.Option("--normalize", help="Make every vector of length 1.")] = False,
     truncate: Annotated[bool, typer.Option("--truncate", help="Cut pairs that are too long for the model.")] = False,

@@ -4,11 +4,10 @@ from typing import Annotated
 
 import typer
 
-from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS
+from relvec.encoders.catalog import BUNDLED_MODELS
 from relvec.encoders.resolve import resolve
 
 
 def fetch(model: Annotated[str, typer.Argument(help="A model name or a hub id.")]) -> None:
     """Download a model now, so that later calls need no network; print its folder."""
-    name = BUNDLED_MODELS[model].base if model in BUNDLED_MODELS else model
-    typer.echo(str(resolve(BASE_MODELS[name].name if name in BASE_MODELS else name)))
+    typer.echo(str(resolve(BUNDLED_MODELS[model].base if model in BUNDLED_MODELS else model)))

@@ -6,17 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from relvec.encoders.catalog import DEFAULT_MODEL
-
 Model = Annotated[str, typer.Option("--model", "-m", help="A model name, a folder or a hub id.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; by default the fastest there is.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 ScoringOption = Annotated[str, typer.Option(help="forward, reverse or bidirectional.")]
 DataDir = Annotated[
-    Path | None, typer.Option(envvar="RELVEC_DATA", help="The folder with the datasets; else they come from the hub.")
+    Path | None, typer.Option(help="The folder with the datasets; by default $RELVEC_DATA, else the hub.")
 ]
-
-DEFAULT = DEFAULT_MODEL
 
 
 def print_json(value: Any) -> None:
@@ -30,7 +26,7 @@ def print_table(
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = Console(markup=False, emoji=False, highlight=False)  # a user's word is no markup
     if not console.is_terminal:
         typer.echo("\n".join("\t".join(row) for row in [columns, *rows]))
         return

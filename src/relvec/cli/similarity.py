@@ -4,14 +4,15 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import DEFAULT, Device, Json, Model, ScoringOption, print_json, print_table
+from relvec.cli.options import Device, Json, Model, ScoringOption, print_json, print_table
+from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
 from relvec.pairs import parse_pair
 
 
 def similarity(
     pairs: Annotated[list[str], typer.Argument(help="The query and the pairs to compare it with, as head:tail.")],
-    model: Model = DEFAULT,
+    model: Model = DEFAULT_MODEL,
     scoring: ScoringOption = "forward",
     device: Device = None,
     json: Json = False,

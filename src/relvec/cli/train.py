@@ -1,5 +1,6 @@
 """relvec train: fine-tune a language model on rated pairs."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,8 +44,6 @@ def train(
         "exclude_categories": exclude_category,
         "exclude_relations": exclude_relation,
     }
-    if steps is not None:
-        changes["epochs"] = 0
     for setting in settings or []:
         name, equals, value = setting.partition("=")
         if not equals:
@@ -64,4 +63,5 @@ def train(
         return
     progress = run.train(recipe, output, data_dir)
     losses, best = progress.valid_loss, progress.best_step
-    typer.echo(f"validation loss {losses[0]:.4f} -> {losses[best]:.4f} at step {best} -> {output}", err=True)
+    if os.environ.get("RANK", "0") == "0":  # one of several processes speaks
+        typer.echo(f"validation loss {losses[0]:.4f} -> {losses[best]:.4f} at step {best} -> {output}", err=True)

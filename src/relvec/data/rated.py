@@ -1,19 +1,19 @@
 """Rated pairs become relations: positives and negatives, a training and a validation part."""
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, did_you_mean
 from relvec.pairs import Pair
 
-Part = Literal["train", "valid", "all"]
+Part = Literal["train", "valid"]
 
 TOP = 10
 BOTTOM = 10
-_VALIDATION_PLACES = (0, 8)  # of every ten
+_VALIDATION_PLACES = (0, 8)
+_MINIMUM_POSITIVES = 3  # one is held out, two are needed to compare
 
 
 @dataclass(frozen=True)
@@ -97,14 +97,12 @@ def _check_rows(name: str, rated: list[RatedPair]) -> None:
 
 
 def split(relations: Iterable[RatedRelation], part: Part) -> list[RatedRelation]:
-    """The part of each relation to train on, or to validate on: of every ten pairs of a list, two are for validation.
+    """The part of each relation to train on, or to validate on: the first and the ninth pair of a list are held out.
 
     >>> capitals = RatedRelation("capital", "", (("Paris", "France"), ("Tokyo", "Japan"), ("Rome", "Italy")), ())
     >>> split([capitals], "train")[0].positives
     (('Tokyo', 'Japan'), ('Rome', 'Italy'))
     """
-    if part == "all":
-        return list(relations)
     return [
         replace(relation, positives=_part(relation.positives, part), negatives=_part(relation.negatives, part))
         for relation in relations
@@ -112,27 +110,33 @@ def split(relations: Iterable[RatedRelation], part: Part) -> list[RatedRelation]
 
 
 def _part(pairs: tuple[Pair, ...], part: Part) -> tuple[Pair, ...]:
-    return tuple(pair for place, pair in enumerate(pairs) if (place % 10 in _VALIDATION_PLACES) == (part == "valid"))
+    return tuple(pair for place, pair in enumerate(pairs) if (place in _VALIDATION_PLACES) == (part == "valid"))
+
+
+def unsplit(train: Sequence[Pair], valid: Sequence[Pair]) -> tuple[Pair, ...]:
+    """A list that `split` takes apart into these two again, if there are as many held-out pairs as it holds out."""
+    pairs = list(train)
+    for place, pair in zip(_VALIDATION_PLACES, valid, strict=False):
+        pairs.insert(place, pair)
+    return tuple(dict.fromkeys([*pairs, *valid]))
 
 
 def check_relations(relations: Sequence[RatedRelation]) -> None:
-    """Refuse what cannot be trained on: no relation, a name used twice, fewer than two positives."""
-    if not relations:
-        raise RelvecError("There is no relation to train on; give data that holds at least one.")
+    """Refuse what cannot be trained on: nothing to tell apart, a name used twice, too few positives."""
+    if len(relations) < 2 and not any(relation.negatives for relation in relations):
+        raise RelvecError("There is nothing to tell apart; give at least two relations, or one with bad pairs.")
     name, uses = Counter(relation.name for relation in relations).most_common(1)[0]
     if uses > 1:
         raise RelvecError(f"The name {name!r} stands for {uses} relations; give each its own.")
     for relation in relations:
-        if len(relation.positives) < 2:
-            count = len(relation.positives)
-            raise RelvecError(f"Relation {relation.name!r} has {count} positives, 2 are needed; add pairs.")
+        if len(relation.positives) < _MINIMUM_POSITIVES:
+            count = f"{len(relation.positives)} positives, {_MINIMUM_POSITIVES} are needed (one is held out)"
+            raise RelvecError(f"Relation {relation.name!r} has {count}; add pairs.")
 
 
 def check_categories(relations: Iterable[RatedRelation]) -> None:
-    """Refuse what gives no category triples: fewer than two categories, or one with a single relation."""
+    """Refuse a category with a single relation: it gives no triples. Relations may have no category at all."""
     sizes = Counter(relation.category for relation in relations if relation.category)
-    if len(sizes) < 2:
-        raise RelvecError(f"The data has {len(sizes)} categories, 2 are needed; name them in the data, or do without.")
     for category, size in sizes.items():
         if size == 1:
             raise RelvecError(f"Category {category!r} has one relation, 2 are needed; add one or exclude the category.")
@@ -150,9 +154,8 @@ def exclude(
 def _known(kind: str, wanted: Iterable[str], known: list[str]) -> set[str]:
     wanted = set(wanted)
     for name in sorted(wanted.difference(known)):
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}" if close else f"known are {_some(known)}"
-        raise RelvecError(f"There is no {kind} {name!r} to exclude; {hint}.")
+        advice = did_you_mean(name, known, otherwise=f"known are {_some(known)}")
+        raise RelvecError(f"There is no {kind} {name!r} to exclude; {advice}.")
     return wanted
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from relvec.data.rated import BOTTOM, TOP, RatedPair, RatedRelation, select
+from relvec.data.rated import BOTTOM, TOP, RatedPair, RatedRelation, select, unsplit
 from relvec.errors import RelvecError
 from relvec.pairs import as_pair, as_word, csv_rows, json_rows, named_columns, parse_pair, read_lines, tsv_rows
 
@@ -50,7 +50,8 @@ def read_rated(
 def _merge(relations: Iterable[RatedRelation]) -> list[RatedRelation]:
     """Join the parts of a relation: the hub's datasets keep its training and its validation pairs in two files.
 
-    A pair that is positive in one part and negative in another counts as positive.
+    `split` then holds out the pairs of the validation file. A pair that is positive in one part and negative in
+    another counts as positive.
     """
     parts: dict[str, list[RatedRelation]] = {}
     for relation in relations:
@@ -59,9 +60,10 @@ def _merge(relations: Iterable[RatedRelation]) -> list[RatedRelation]:
 
 
 def _joined(parts: list[RatedRelation]) -> RatedRelation:
-    positives = dict.fromkeys(pair for part in parts for pair in part.positives)
-    negatives = dict.fromkeys(pair for part in parts for pair in part.negatives if pair not in positives)
-    return replace(parts[0], positives=tuple(positives), negatives=tuple(negatives))
+    train, valid = parts[0], parts[-1]  # the files come in alphabetical order
+    positives = unsplit(train.positives, valid.positives)
+    negatives = [pair for pair in unsplit(train.negatives, valid.negatives) if pair not in positives]
+    return replace(train, positives=positives, negatives=tuple(negatives))
 
 
 def _files(path: Path) -> list[Path]:

@@ -1,6 +1,5 @@
 """From what the user wrote - a name, a file, a folder or a hub id - to relations."""
 
-import difflib
 import os
 import re
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from relvec.data.rated import BOTTOM, TOP, RatedRelation
 from relvec.data.readers import is_readable, read_rated
 from relvec.encoders.network import hub_answers, offline
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, did_you_mean
 
 DEFAULT_SOURCE = "bundled"
 
@@ -75,9 +74,8 @@ def load(
     elif _HUB_ID.fullmatch(name) and not name.startswith(".") and not is_readable(Path(name)):
         place = _hub_folder(name)
     else:
-        close = difflib.get_close_matches(name, SOURCES, n=1)
-        hint = f"did you mean {close[0]!r}" if close else "check the path, or see `relvec data list`"
-        raise RelvecError(f"There is no data {name}; {hint}.")
+        advice = did_you_mean(name, SOURCES, otherwise="check the path, or see `relvec data list`")
+        raise RelvecError(f"There is no data {name}; {advice}.")
     return read_rated(place, top=top, bottom=bottom, threshold=threshold)
 
 
@@ -100,9 +98,9 @@ def data_folder(data_dir: str | Path | None = None) -> Path | None:
 def _place(source: Source, data_dir: str | Path | None) -> Path:
     if source.package_folder:
         return Path(str(files("relvec.data"))) / source.package_folder
-    for folder in (data_dir, os.environ.get("RELVEC_DATA")):
-        if folder and (file := Path(folder).expanduser() / source.data_file).is_file():
-            return file
+    folder = data_folder(data_dir)
+    if folder is not None and (folder / source.data_file).is_file():
+        return folder / source.data_file
     try:
         return _hub_folder(source.hub_id)
     except RelvecError as error:
@@ -126,3 +124,5 @@ def _hub_folder(dataset: str) -> Path:
         raise RelvecError(f"There is no data {dataset} here, and {reason}; check the name or the network.") from error
     except (HfHubHTTPError, HFValidationError) as error:
         raise RelvecError(f"The hub has no dataset {dataset}, or none for you; check the name.") from error
+    except Exception as error:  # the transport's own errors are not the hub library's
+        raise RelvecError(f"The hub broke off while sending {dataset}; try again, or give a file.") from error

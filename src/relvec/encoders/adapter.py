@@ -27,7 +27,13 @@ def is_adapter(folder: Path) -> bool:
 
 def adapter_config(folder: Path) -> dict[str, Any]:
     """The adapter's settings, once it is known to be a plain LoRA."""
-    config: dict[str, Any] = json.loads((folder / CONFIG_NAME).read_text(encoding="utf-8"))
+    try:
+        config: dict[str, Any] = json.loads((folder / CONFIG_NAME).read_text(encoding="utf-8"))
+        missing = {"r", "lora_alpha", "base_model_name_or_path"} - config.keys()
+    except (ValueError, AttributeError) as error:
+        raise RelvecError(f"{folder / CONFIG_NAME} is not the JSON of an adapter; fetch it again.") from error
+    if missing:
+        raise RelvecError(f"{folder / CONFIG_NAME} lacks {', '.join(sorted(missing))}; fetch it again.")
     special = [name for name in _PLAIN_ONLY if config.get(name)]
     if config.get("peft_type") != "LORA" or special or config.get("bias", "none") != "none":
         raise RelvecError(f"The adapter in {folder} is not a plain LoRA; merge it with the library that made it.")

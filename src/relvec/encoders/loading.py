@@ -39,8 +39,19 @@ def quiet_transformers() -> Iterator[None]:
 def load_config(folder: Path) -> PretrainedConfig:
     try:
         return AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except (ValueError, OSError, KeyError) as error:
-        raise RelvecError(f"{folder / 'config.json'} describes no encoder that can be loaded: {error}") from error
+    except Exception as error:  # each kind of broken setting has an error class of its own
+        path = folder / "config.json"
+        raise RelvecError(f"{path} describes no encoder ({_brief(error)}); use a folder of transformers.") from error
+
+
+def relbert_config(config: PretrainedConfig, folder: Path) -> dict[str, Any]:
+    """The prompt and pooling that a checkpoint carries; empty for a plain encoder."""
+    settings = getattr(config, "relbert_config", None) or {}
+    if not isinstance(settings, dict) or not isinstance(settings.get("template", ""), str):
+        raise RelvecError(
+            f"relbert_config in {folder / 'config.json'} is broken; give it template and aggregation_mode."
+        )
+    return settings
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
@@ -53,7 +64,7 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def load_weights(folder: Path, config: PretrainedConfig, dtype: torch.dtype) -> PreTrainedModel:
+def load_weights(folder: Path, config: PretrainedConfig) -> PreTrainedModel:
     """The encoder of a folder, without its unused pooling head."""
     has_safetensors = any(folder.glob("*.safetensors"))
     if not has_safetensors and not any(folder.glob("pytorch_model*.bin")):
@@ -62,7 +73,7 @@ def load_weights(folder: Path, config: PretrainedConfig, dtype: torch.dtype) -> 
     try:
         with quiet_transformers():
             model, report = AutoModel.from_pretrained(
-                folder, config=config, dtype=dtype, local_files_only=True, trust_remote_code=False, **options
+                folder, config=config, dtype=torch.float32, local_files_only=True, trust_remote_code=False, **options
             )
     except Exception as error:  # safetensors, pickle and torch each have their own errors for a broken file
         raise RelvecError(f"The weights in {folder} cannot be loaded ({_brief(error)}); fetch them again.") from error

@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, close_names
+from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
 from relvec.encoders.fetch import fetch
-from relvec.encoders.network import hub_answers, offline
-from relvec.errors import RelvecError
+from relvec.encoders.network import HUB_PATIENCE_SECONDS, hub_answers, offline
+from relvec.errors import RelvecError, did_you_mean
 
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _READABLE = (".json", ".txt", ".model", ".safetensors")
@@ -41,20 +41,23 @@ def _hub_folder(repository: str, revision: str | None) -> Path:
     try:
         if not hub_answers():
             return Path(snapshot_download(repository, revision=revision, local_files_only=True))
-        siblings = HfApi().model_info(repository, revision=revision).siblings or []
+        siblings = HfApi().model_info(repository, revision=revision, timeout=HUB_PATIENCE_SECONDS).siblings or []
         names = [sibling.rfilename for sibling in siblings if "/" not in sibling.rfilename]
         wanted = [name for name in names if name.endswith(_READABLE)]
         if not any(name.endswith(".safetensors") for name in names):
             wanted += [name for name in names if name.startswith("pytorch_model") and name.endswith(".bin")]
-        return Path(snapshot_download(repository, revision=revision, allow_patterns=wanted))
+        patience = HUB_PATIENCE_SECONDS
+        return Path(snapshot_download(repository, revision=revision, allow_patterns=wanted, etag_timeout=patience))
     except LocalEntryNotFoundError as error:
         reason = "the network is switched off" if offline() else "the hub does not answer"
         raise RelvecError(f"{_unknown(repository)} (it may be on the hub, but {reason}).") from error
     except (HfHubHTTPError, HFValidationError) as error:
         raise RelvecError(f"{_unknown(repository)} (the hub has none of that name, or none for you).") from error
+    except Exception as error:  # the transport's own errors are not the hub library's
+        raise RelvecError(f"The hub broke off while sending {repository}; try again, or give a folder.") from error
 
 
 def _unknown(name: str) -> str:
-    close = close_names(name)
-    hint = f"did you mean {close[0]!r}" if close else "see `relvec models` for names, or give a folder or a hub id"
-    return f"Unknown model {name!r}; {hint}"
+    names = (*BUNDLED_MODELS, *BASE_MODELS, *HUB_MODELS)
+    advice = did_you_mean(name, names, otherwise="see `relvec models` for names, or give a folder or a hub id")
+    return f"Unknown model {name!r}; {advice}"

@@ -10,6 +10,16 @@ from relvec.encoders.loading import quiet_transformers
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 
+# What an older model may have left in a folder that a new one is saved to.
+MODEL_FILES = (
+    "*.safetensors",
+    "*.safetensors.index.json",
+    "pytorch_model*.bin",
+    "*config.json",
+    "tokenizer*",
+    "vocab*",
+)
+
 
 def save_encoder(encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
     """Write a plain encoder folder: safetensors, configuration, tokenizer."""

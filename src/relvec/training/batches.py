@@ -16,6 +16,8 @@ from relvec.pairs import Pair
 from relvec.training.batch import Batch
 from relvec.training.triples import category_triples, in_batch_triples, relation_triples
 
+VALIDATION_PAIRS = 2
+
 Item = tuple[Pair, int, bool]
 """A pair, the number of its relation, and whether it is a positive of it."""
 
@@ -29,7 +31,7 @@ class Sampler(Protocol):
 class RelationBatches:
     """R relations x K positives (+ hard negatives): every pair is anchor, positive and negative at once.
 
-    An epoch meets every relation once, in an order of its own.
+    An epoch meets every relation, in an order of its own.
     """
 
     def __init__(
@@ -39,12 +41,13 @@ class RelationBatches:
         self._size = min(relations_per_batch, len(relations))
         self._positives, self._negatives = positives, negatives
         self._seed = seed
-        self.steps_per_epoch = len(relations) // self._size
+        self.steps_per_epoch = math.ceil(len(relations) / self._size)
 
     def __call__(self, step: int) -> Batch:
         epoch, place = divmod(step, self.steps_per_epoch)
         order = torch.randperm(len(self._relations), generator=_generator(self._seed, epoch, 0)).tolist()
-        chosen = order[place * self._size : (place + 1) * self._size]
+        start = min(place * self._size, len(order) - self._size)  # the last batch takes some of the one before
+        chosen = order[start : start + self._size]
         generator = _generator(self._seed, step, 1)
         items: list[Item] = []
         for number in chosen:
@@ -55,9 +58,10 @@ class RelationBatches:
 
 
 class TripleBatches:
-    """The paper's triples: m of different relations a batch, their in-batch triples, and triples of categories.
+    """The paper's triples: m of a batch, their in-batch triples, and triples of categories.
 
-    An epoch meets 450 triples a relation and 5,040 a category (section 4.1).
+    An epoch meets 450 triples a relation and 5,040 a category (section 4.1). The m triples are of different
+    relations, but for batches in which one pass over the relations ends and the next begins.
     """
 
     def __init__(
@@ -70,10 +74,8 @@ class TripleBatches:
     ) -> None:
         for relation in relations:
             if not relation.negatives:
-                raise RelvecError(
-                    f"Relation {relation.name!r} has no negative pair for its triples; rate some lower, or set "
-                    f"batches = 'relations'."
-                )
+                problem = f"Relation {relation.name!r} has no negative pair for its triples"
+                raise RelvecError(f"{problem}; rate some pairs low, or choose a loss without triples.")
         self._relations = relations
         self._size = min(triples_per_batch, len(relations))
         self._seed = seed
@@ -122,6 +124,42 @@ class TripleBatches:
         shared = shared[torch.randperm(len(shared), generator=generator)]
         self._shared = [[positives[member] for member in triple] for triple in shared.tolist()]
         self._epoch = epoch
+
+
+def validation_batch(train: Sequence[RatedRelation], valid: Sequence[RatedRelation]) -> Batch:
+    """Two positives and two negatives of every relation, with all their triples, as one fixed batch.
+
+    They are held-out pairs; a relation with too few of them is filled up with training pairs.
+    """
+    items: list[Item] = []
+    own = []
+    generator = torch.Generator().manual_seed(0)
+    for number, (known, held_out) in enumerate(zip(train, valid, strict=True)):
+        positives = (*held_out.positives, *known.positives)[:VALIDATION_PAIRS]
+        negatives = (*held_out.negatives, *known.negatives)[:VALIDATION_PAIRS]
+        if negatives:
+            triples = relation_triples(len(positives), len(negatives), len(negatives), generator=generator)
+            own.append(triples + len(items) + torch.tensor([0, 0, len(positives)]))
+        items += [(pair, number, True) for pair in positives] + [(pair, number, False) for pair in negatives]
+    batch = make_batch(valid, items)
+    if not own:
+        return batch
+    firsts = torch.stack([triples[0] for triples in own])
+    return replace(batch, triples=torch.cat([*own, in_batch_triples(batch, firsts)]))
+
+
+def with_parents(relations: Sequence[RatedRelation]) -> list[RatedRelation]:
+    """The relations, and each category of several as a relation more, whose positives are all of theirs."""
+    categories: dict[str, list[RatedRelation]] = {}
+    for relation in relations:
+        if relation.category:
+            categories.setdefault(relation.category, []).append(relation)
+    parents = [
+        RatedRelation(f"parent {name}", "", tuple(dict.fromkeys(p for r in children for p in r.positives)), ())
+        for name, children in categories.items()
+        if len(children) > 1
+    ]
+    return [*relations, *parents]
 
 
 def make_batch(relations: Sequence[RatedRelation], items: Iterable[Item]) -> Batch:

@@ -2,10 +2,11 @@
 
 A contrastive loss needs all vectors of a batch at once. Where they do not fit into one forward pass, or lie on
 several processes, the vectors are first computed without gradient and gathered; the loss gives the gradient of
-each vector; then each chunk is computed again and this gradient is sent back through it (gradient caching). The
-result equals that of one large pass.
+each vector; then each chunk is computed again and this gradient is sent back through it (gradient caching). Without
+dropout the result equals that of one large pass; with it, each chunk drops units of its own.
 """
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -40,7 +41,8 @@ def _cached(
     pairs_per_forward: int,
     seed: int,
 ) -> float:
-    chunks = list(torch.arange(len(token_ids)).split(pairs_per_forward))
+    share = math.ceil(len(token_ids) / accelerator.num_processes)
+    chunks = list(torch.arange(len(token_ids)).split(min(pairs_per_forward, share)))
     mine = range(accelerator.process_index, len(chunks), accelerator.num_processes)
 
     def encoded(chunk: int) -> torch.Tensor:

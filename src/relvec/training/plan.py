@@ -1,5 +1,6 @@
 """What a run will do, checked and counted before hours are spent."""
 
+import math
 import shutil
 import time
 from dataclasses import dataclass
@@ -9,9 +10,9 @@ import torch
 
 from relvec.errors import RelvecError
 from relvec.training.gradients import step_gradients
-from relvec.training.trainer import Trainer
+from relvec.training.trainer import Trainer, check_output
 
-CHECKPOINT_COPIES = 4  # the weights, the best weights, and the optimizer's two moments
+COPIES = 9  # weights, best weights and two moments, in the old and the new checkpoint; and the model itself
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Plan:
             ["steps", f"{self.steps:,}"],
             ["pairs encoded a step", f"{self.pairs_per_step:,}"],
             ["triples a step", f"{self.triples_per_step:,}"],
-            ["triples in all", f"{self.triples_per_step * self.steps:,}"],
+            ["triples in all, about", f"{self.triples_per_step * self.steps:,}"],
             ["trainable parameters", f"{self.trainable_parameters:,}"],
             ["estimated time", f"{minutes} min {seconds} s"],
         ]
@@ -47,10 +48,14 @@ class Plan:
 def make_plan(trainer: Trainer) -> Plan:
     """Count a run and time one step of it; the weights stay as they are."""
     check_disk(trainer)
+    check_output(trainer.output)
     batch = trainer.sampler(0).to(trainer.accelerator.device)
-    recipe, train = trainer.recipe, trainer.train
+    recipe, train = trainer.recipe, trainer.relations
     start = time.perf_counter()
-    step_gradients(trainer.model, trainer.loss, batch, trainer.accelerator, recipe.pairs_per_forward, recipe.seed)
+    size, seed = recipe.pairs_per_forward, recipe.seed
+    value = step_gradients(trainer.model, trainer.loss, batch, trainer.accelerator, size, seed)
+    if not math.isfinite(value):
+        raise RelvecError(f"The loss of the first batch is {value}; check the base model and the loss settings.")
     step_seconds = time.perf_counter() - start
     trainer.optimizer.zero_grad()
     evaluation_seconds = step_seconds / 3 * len(trainer.validation.pairs) / len(batch.pairs)
@@ -72,7 +77,7 @@ def make_plan(trainer: Trainer) -> Plan:
 def check_disk(trainer: Trainer) -> None:
     """The output folder must have room for the model and its checkpoint."""
     weights = [weight for weight in trainer.model.encoder.parameters() if weight.requires_grad]
-    needed = CHECKPOINT_COPIES * sum(weight.numel() * torch.float32.itemsize for weight in weights)
+    needed = COPIES * sum(weight.numel() * torch.float32.itemsize for weight in weights)
     folder = _existing(trainer.output.absolute())
     free = shutil.disk_usage(folder).free
     if free < needed:

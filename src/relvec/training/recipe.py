@@ -6,8 +6,25 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self, get_args, get_type_hints
 
-from relvec.encoders.catalog import close_matches
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, did_you_mean
+
+# The least that a setting may be, and what to do about less.
+_LEAST: dict[str, tuple[float, str]] = {
+    "relations_per_batch": (2, "a batch needs at least 2 relations"),
+    "positives_per_relation": (2, "a relation needs at least 2 positives in a batch"),
+    "negatives_per_relation": (0, "use 0 or more"),
+    "triples_per_batch": (2, "a batch needs at least 2 triples"),
+    "learning_rate": (1e-12, "use a number above 0; 3e-4 suits LoRA, 3e-5 full fine-tuning"),
+    "warmup_steps": (0, "use 0 or more"),
+    "weight_decay": (0, "use 0 or more"),
+    "max_gradient_norm": (1e-12, "use a number above 0"),
+    "lora_rank": (0, "use 0 for full fine-tuning, or a rank such as 16"),
+    "frozen_layers": (0, "use 0 or more"),
+    "pairs_per_forward": (1, "use 1 or more"),
+    "evaluate_every": (1, "use 1 or more"),
+    "patience": (0, "use 0 to train to the end"),
+    "seed": (0, "use 0 or more"),
+}
 
 
 @dataclass(frozen=True)
@@ -25,10 +42,10 @@ class Recipe:
 
     loss: str = "contrastive"
     loss_settings: dict[str, float] = field(default_factory=dict)
-    batches: Literal["relations", "triples"] = "relations"
     relations_per_batch: int = 24
     positives_per_relation: int = 4
     negatives_per_relation: int = 1
+    parents: bool = False
     triples_per_batch: int = 16
 
     steps: int = 150
@@ -67,26 +84,34 @@ class Recipe:
             raise RelvecError(f"{path} is not TOML: {error}; write lines such as loss = 'triplet'.") from error
 
     def changed(self, settings: Mapping[str, Any], where: str = "") -> Self:
-        """This recipe with some settings changed; text is read as the setting's own type."""
+        """This recipe with some settings changed; text is read as the setting's own type.
+
+        `loss_settings.margin` names a single setting of the loss.
+        """
         types = get_type_hints(type(self))
+        settings = dict(settings)
+        for name in [name for name in settings if name.startswith("loss_settings.")]:
+            settings.setdefault("loss_settings", dict(self.loss_settings))
+            settings["loss_settings"][name.removeprefix("loss_settings.")] = settings.pop(name)
         unknown = [name for name in settings if name not in types]
         if unknown:
-            close = close_matches(unknown[0], list(types))
-            hint = f"did you mean {close[0]!r}" if close else f"use one of {', '.join(types)}"
-            raise RelvecError(f"{where}There is no setting {unknown[0]!r}; {hint}.")
-        recipe = replace(self, **{name: _as(types[name], value, f"{where}{name}") for name, value in settings.items()})
+            advice = did_you_mean(unknown[0], types, otherwise=f"use one of {', '.join(types)}")
+            raise RelvecError(f"{where}There is no setting {unknown[0]!r}; {advice}.")
+        changes = {name: _as(types[name], value, f"{where}{name}") for name, value in settings.items()}
+        if "steps" in changes:
+            changes.setdefault("epochs", 0.0)  # the later word counts
+        recipe = replace(self, **changes)
         recipe._check(where)
         return recipe
 
     def _check(self, where: str) -> None:
+        for name, (least, why) in _LEAST.items():
+            if getattr(self, name) < least:
+                raise RelvecError(f"{where}{name} is {getattr(self, name)}; {why}.")
         if self.steps < 1 and self.epochs <= 0:
             raise RelvecError(f"{where}the run has no steps; set steps or epochs above 0.")
-        if self.batches == "relations" and (self.relations_per_batch < 2 or self.positives_per_relation < 2):
-            raise RelvecError(f"{where}a batch needs at least 2 relations with 2 positives each; raise the numbers.")
         if self.frozen_layers and self.lora_rank:
             raise RelvecError(f"{where}frozen_layers is for training all weights; set lora_rank to 0, or freeze none.")
-        if self.learning_rate <= 0:
-            raise RelvecError(f"{where}learning_rate must be above 0; 3e-4 suits LoRA, 3e-5 full fine-tuning.")
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -102,14 +127,14 @@ def _as(kind: Any, value: Any, name: str) -> Any:
             return value
         if kind == float | None:
             return None if value in (None, "none") else float(value)
-        if kind is bool:
+        if kind is bool or isinstance(value, bool) or str(value).lower() in ("true", "false"):
             return {"true": True, "false": False}[str(value).lower()]
         if kind is int and float(value) != int(float(value)):
             raise ValueError(value)
         if kind == list[str]:
             return [value] if isinstance(value, str) else [str(item) for item in value]
         if kind == dict[str, float]:
-            return dict(value)
+            return {setting: _as(float, number, f"{name}.{setting}") for setting, number in dict(value).items()}
         return kind(float(value)) if kind is int else kind(value)
     except (TypeError, ValueError, KeyError) as error:
         if isinstance(error, RelvecError):

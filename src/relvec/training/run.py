@@ -7,6 +7,8 @@ from relvec.data.rated import RatedRelation, check_categories, check_relations, 
 from relvec.data.sources import data_folder, load
 from relvec.errors import RelvecError
 from relvec.model import RelBERT
+from relvec.training.batches import with_parents
+from relvec.training.losses import needs_triples
 from relvec.training.plan import Plan, check_disk, make_plan
 from relvec.training.recipe import Recipe
 from relvec.training.trainer import Progress, Trainer
@@ -26,7 +28,7 @@ def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[R
             raise RelvecError("exclude_benchmark_pairs needs the benchmarks; give their folder with --data-dir.")
         relations = without_benchmarks(relations, folder)
     check_relations(relations)
-    if recipe.batches == "triples":
+    if needs_triples(recipe.loss):
         check_categories(relations)
     return relations
 
@@ -34,10 +36,12 @@ def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[R
 def make_trainer(recipe: Recipe, output: str | Path, data_dir: str | Path | None = None) -> Trainer:
     """Everything that can go wrong before the first step goes wrong here."""
     relations = load_relations(recipe, data_dir)
-    model = RelBERT.from_pretrained(recipe.base, template=recipe.template, pooling=recipe.pooling)
-    known = split(relations, "train")
-    check_relations(known)
-    return Trainer(model, known, split(relations, "valid"), recipe, output)
+    train, valid = split(relations, "train"), split(relations, "valid")
+    if recipe.parents:
+        train, valid = with_parents(train), with_parents(valid)
+    # On the CPU first: the trainer gives each process a device of its own.
+    model = RelBERT.from_pretrained(recipe.base, template=recipe.template, pooling=recipe.pooling, device="cpu")
+    return Trainer(model, train, valid, recipe, output)
 
 
 def plan(recipe: Recipe, output: str | Path, data_dir: str | Path | None = None) -> Plan:

@@ -4,10 +4,11 @@ It stands on accelerate, which gives devices, mixed precision and processes with
 needs all vectors of a step at once, which a trainer that sees one example at a time would hide.
 """
 
-import json
+import hashlib
 import math
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,24 +16,24 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
+from accelerate.utils import broadcast
 
 from relvec.card import model_card
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import describe
+from relvec.encoders.saving import MODEL_FILES
 from relvec.errors import RelvecError
 from relvec.files import folder_written_whole, written_whole
 from relvec.model import RelBERT
 from relvec.progress import progress_bar
-from relvec.training.batch import Batch
-from relvec.training.batches import Item, RelationBatches, Sampler, TripleBatches, make_batch
+from relvec.training.batches import RelationBatches, Sampler, TripleBatches, validation_batch
+from relvec.training.freezing import freeze_layers
 from relvec.training.gradients import step_gradients
 from relvec.training.lora import add_lora, save_adapter
-from relvec.training.losses import make_loss
+from relvec.training.losses import Loss, make_loss
 from relvec.training.recipe import Recipe
-from relvec.training.triples import in_batch_triples, relation_triples
 
 CHECKPOINT_NAME = "checkpoint.pt"
-VALIDATION_PAIRS = 2
 
 
 @dataclass(frozen=True)
@@ -58,23 +59,44 @@ class Trainer:
         recipe: Recipe,
         output: str | Path,
     ) -> None:
-        self.model, self.train, self.recipe, self.output = model, train, recipe, Path(output)
+        self.model, self.recipe, self.output = model, recipe, Path(output)
+        self.relations = train
         AcceleratorState._reset_state()  # else a second run of the process could not change its precision
         self.accelerator = Accelerator(mixed_precision=recipe.mixed_precision)
         torch.nn.Module.to(model.encoder, self.accelerator.device)
-        self.sampler = make_sampler(train, recipe)
+        self.loss = self._make_loss()
+        self.sampler = self._make_sampler(train)
         self.steps = recipe.steps if recipe.epochs <= 0 else math.ceil(recipe.epochs * self.sampler.steps_per_epoch)
         self.validation = validation_batch(train, valid).to(self.accelerator.device)
         freeze_layers(model, recipe.frozen_layers)
-        self.adapter = add_lora(model.encoder, recipe.lora_rank) if recipe.lora_rank else None
         torch.manual_seed(recipe.seed)
-        self.loss = make_loss(recipe.loss, model.dim, **recipe.loss_settings).to(self.accelerator.device)
+        self.adapter = add_lora(model.encoder, recipe.lora_rank) if recipe.lora_rank else None
+        self._job = hashlib.sha256(repr((recipe, list(train), list(valid))).encode()).hexdigest()
         self.optimizer = torch.optim.AdamW(
             self._trainable().values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
         )
 
+    def _make_loss(self) -> Loss:
+        torch.manual_seed(self.recipe.seed)
+        loss = make_loss(self.recipe.loss, self.model.dim, **self.recipe.loss_settings)
+        return loss.to(self.accelerator.device)
+
+    def _make_sampler(self, relations: Sequence[RatedRelation]) -> Sampler:
+        recipe = self.recipe
+        if self.loss.needs_triples:
+            return TripleBatches(relations, recipe.triples_per_batch, recipe.seed)
+        return RelationBatches(
+            relations,
+            recipe.relations_per_batch,
+            recipe.positives_per_relation,
+            recipe.negatives_per_relation,
+            recipe.seed,
+        )
+
     def fit(self, show_progress: bool | None = None) -> Progress:
         """Train, keep the weights with the lowest validation loss, and save the model to the output folder."""
+        if not self.accelerator.is_main_process:
+            show_progress = False
         progress, best = Progress({}, {}), self._weights()
         resumed = self._resume()
         if resumed is not None:
@@ -125,16 +147,18 @@ class Trainer:
         """The loss on the validation part, all of it as one batch, without dropout."""
         with torch.no_grad():
             vectors = torch.from_numpy(self.model.encode(self.validation.pairs)).to(self.accelerator.device)
-            return float(self.loss(vectors[self.validation.row], self.validation))
+            value = self.loss(vectors[self.validation.row], self.validation)
+            # All processes must agree on when to stop, to the last bit.
+            return float(broadcast(value.detach()))
 
     def save(self, progress: Progress) -> None:
         """Write the trained model: an adapter for LoRA, a plain encoder otherwise."""
-        self.model.training = training_record(self.recipe, progress)
+        self.model.training_record = training_record(self.recipe, self.steps, progress)
         self.model.name = self.output.name
         if self.adapter is None:
             self.model.save_pretrained(self.output)
             return
-        with folder_written_whole(self.output) as partial:
+        with folder_written_whole(self.output, stale=MODEL_FILES) as partial:
             save_adapter(self.adapter, partial, self.recipe.base, self.model.full_config())
             (partial / "README.md").write_text(model_card(self.model), encoding="utf-8")
 
@@ -159,7 +183,7 @@ class Trainer:
         if not self.accelerator.is_main_process:
             return
         state: dict[str, Any] = {
-            "recipe": json.dumps(self.recipe.as_dict(), sort_keys=True),
+            "job": self._job,
             "train_loss": progress.train_loss,
             "valid_loss": progress.valid_loss,
             "weights": self._weights(),
@@ -174,12 +198,14 @@ class Trainer:
 
     def _resume(self) -> tuple[Progress, dict[str, torch.Tensor]] | None:
         path = self.output / CHECKPOINT_NAME
+        check_output(self.output)
         self.output.mkdir(parents=True, exist_ok=True)
         if not path.is_file():
             return None
         state = torch.load(path, map_location="cpu", weights_only=True)
-        if state["recipe"] != json.dumps(self.recipe.as_dict(), sort_keys=True):
-            raise RelvecError(f"{path} belongs to a run with another recipe; remove it, or choose another output.")
+        if state["job"] != self._job:
+            problem = f"{path} belongs to a run with another recipe or other data"
+            raise RelvecError(f"{problem}; remove it, or choose another output.")
         self._load_weights(state["weights"])
         self.optimizer.load_state_dict(state["optimizer"])
         return Progress(state["train_loss"], state["valid_loss"]), state["best"]
@@ -208,66 +234,28 @@ class _Log:
             self._writer.add_scalar(name.replace(" ", "/"), value, step)
 
 
-def make_sampler(relations: Sequence[RatedRelation], recipe: Recipe) -> Sampler:
-    """The batches that a recipe asks for."""
-    if recipe.batches == "triples":
-        return TripleBatches(relations, recipe.triples_per_batch, recipe.seed)
-    return RelationBatches(
-        relations,
-        recipe.relations_per_batch,
-        recipe.positives_per_relation,
-        recipe.negatives_per_relation,
-        recipe.seed,
-    )
-
-
-def validation_batch(train: Sequence[RatedRelation], valid: Sequence[RatedRelation]) -> Batch:
-    """Two positives and two negatives of every relation, with all their triples, as one fixed batch.
-
-    They are held-out pairs; a relation that has too few of them is filled up with training pairs.
-    """
-    items: list[Item] = []
-    own = []
-    generator = torch.Generator().manual_seed(0)
-    for number, (known, held_out) in enumerate(zip(train, valid, strict=True)):
-        positives = (*held_out.positives, *known.positives)[:VALIDATION_PAIRS]
-        negatives = (*held_out.negatives, *known.negatives)[:VALIDATION_PAIRS]
-        if negatives:
-            triples = relation_triples(len(positives), len(negatives), len(negatives), generator=generator)
-            own.append(triples + len(items) + torch.tensor([0, 0, len(positives)]))
-        items += [(pair, number, True) for pair in positives] + [(pair, number, False) for pair in negatives]
-    batch = make_batch(valid, items)
-    if not own:
-        return batch
-    firsts = torch.stack([triples[0] for triples in own])
-    return replace(batch, triples=torch.cat([*own, in_batch_triples(batch, firsts)]))
-
-
 def learning_rate_factor(recipe: Recipe, step: int, steps: int) -> float:
     """Linear warm-up, then constant or falling to nearly zero."""
     warm = min(1.0, step / recipe.warmup_steps) if recipe.warmup_steps else 1.0
     return warm if recipe.schedule == "constant" else warm * (1 - (step - 1) / steps)
 
 
-def freeze_layers(model: RelBERT, count: int) -> None:
-    """Keep the embeddings and the first `count` blocks of the encoder as they are."""
-    if not count:
-        return
-    blocks = next((m for m in model.encoder.modules() if isinstance(m, torch.nn.ModuleList)), None)
-    if blocks is None or count > len(blocks):
-        raise RelvecError(f"Cannot freeze {count} layers of {model.encoder.config.model_type}; use a smaller number.")
-    embeddings = getattr(model.encoder, "embeddings", model.encoder.get_input_embeddings())
-    for module in (embeddings, *blocks[:count]):
-        module.requires_grad_(False)
+def check_output(folder: Path) -> None:
+    """A model can be saved there: a folder, or a place where one can be made."""
+    place = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if not place.is_dir():
+        raise RelvecError(f"{place} is a file; choose a folder for the model.")
+    if not os.access(place, os.W_OK):
+        raise RelvecError(f"{place} cannot be written to; choose another folder for the model.")
 
 
-def training_record(recipe: Recipe, progress: Progress) -> dict[str, Any]:
+def training_record(recipe: Recipe, steps: int, progress: Progress) -> dict[str, Any]:
     """What the model card says about the training."""
     best = progress.best_step
     return {
         "base": recipe.base,
         "data": "; ".join(describe(name) for name in recipe.data),
-        "recipe": {name: value for name, value in recipe.as_dict().items() if value not in (None, [], {})},
+        "recipe": {**{k: v for k, v in recipe.as_dict().items() if v not in (None, [], {}, False, 0)}, "steps": steps},
         "metrics": {
             "validation loss before training": round(progress.valid_loss[0], 4),
             "validation loss": round(progress.valid_loss[best], 4),

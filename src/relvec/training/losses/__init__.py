@@ -13,7 +13,7 @@ from relvec.training.losses.infonce import InfoNCE
 from relvec.training.losses.triplet import Triplet
 from relvec.training.losses.triplet_classification import TripletClassification
 
-__all__ = ["LOSSES", "Loss", "make_loss"]
+__all__ = ["LOSSES", "Loss", "make_loss", "needs_triples"]
 
 LOSSES: dict[str, type[Loss]] = {
     "triplet": Triplet,
@@ -31,12 +31,25 @@ def make_loss(name: str, dim: int, **settings: Any) -> Loss:
     >>> make_loss("triplet", dim=768, margin=0.5).margin
     0.5
     """
-    if name not in LOSSES:
-        raise RelvecError(f"Unknown loss {name!r}; choose one of {', '.join(LOSSES)}.")
-    make: Callable[..., Loss] = LOSSES[name]
+    make: Callable[..., Loss] = _class(name)
     known = [setting for setting in inspect.signature(make).parameters if setting != "dim"]
     unknown = [setting for setting in settings if setting not in known]
     if unknown:
         have = f"it has {', '.join(known)}" if known else "it has none"
         raise RelvecError(f"The loss {name} has no setting {', '.join(unknown)}; {have}.")
     return make(dim, **settings)
+
+
+def needs_triples(name: str) -> bool:
+    """Whether the loss called `name` is built on triples.
+
+    >>> needs_triples("triplet"), needs_triples("contrastive")
+    (True, False)
+    """
+    return _class(name).needs_triples
+
+
+def _class(name: str) -> type[Loss]:
+    if name not in LOSSES:
+        raise RelvecError(f"Unknown loss {name!r}; choose one of {', '.join(LOSSES)}.")
+    return LOSSES[name]

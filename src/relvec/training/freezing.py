@@ -1,0 +1,18 @@
+"""Training only the upper layers of an encoder."""
+
+import torch
+
+from relvec.errors import RelvecError
+from relvec.model import RelBERT
+
+
+def freeze_layers(model: RelBERT, count: int) -> None:
+    """Keep the embeddings and the first `count` blocks of the encoder as they are."""
+    if not count:
+        return
+    blocks = next((m for m in model.encoder.modules() if isinstance(m, torch.nn.ModuleList)), None)
+    if blocks is None or count > len(blocks):
+        raise RelvecError(f"Cannot freeze {count} layers of {model.encoder.config.model_type}; use a smaller number.")
+    embeddings = getattr(model.encoder, "embeddings", model.encoder.get_input_embeddings())
+    for module in (embeddings, *blocks[:count]):
+        module.requires_grad_(False)
