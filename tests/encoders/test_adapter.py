@@ -71,3 +71,26 @@ def test_a_corrupt_adapter_is_refused(tiny_folder: Path, tmp_path: Path) -> None
     (folder / WEIGHTS_NAME).write_bytes(b"not weights")
     with pytest.raises(RelvecError, match="cannot be read"):
         RelBERT.from_pretrained(folder)
+
+
+def test_an_adapter_may_stand_on_another(tiny_folder: Path, tmp_path: Path) -> None:
+    lower = write_adapter(tmp_path / "lower", tiny_folder)
+    upper = write_adapter(tmp_path / "upper", tiny_folder, base_model_name_or_path=str(lower))
+    name = f"{LAYER}.weight"
+    base, one, two = (RelBERT.from_pretrained(f).encoder.get_parameter(name) for f in (tiny_folder, lower, upper))
+    torch.testing.assert_close(two - base, 2 * (one - base))
+
+
+def test_a_plain_model_saved_over_an_adapter_replaces_it(tiny_folder: Path, tmp_path: Path) -> None:
+    folder = write_adapter(tmp_path / "model", tiny_folder)
+    plain = RelBERT.from_pretrained(tiny_folder)
+    plain.save_pretrained(folder)
+    assert RelBERT.from_pretrained(folder).fingerprint == plain.fingerprint
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"peft_type": "LORA"}'])
+def test_a_broken_adapter_configuration_is_refused(tiny_folder: Path, tmp_path: Path, content: str) -> None:
+    folder = write_adapter(tmp_path / "adapter", tiny_folder)
+    (folder / CONFIG_NAME).write_text(content)
+    with pytest.raises(RelvecError, match="fetch it again"):
+        RelBERT.from_pretrained(folder)

@@ -1,7 +1,7 @@
 import torch
 
 from relvec.data.rated import RatedRelation
-from relvec.training.batches import RelationBatches, TripleBatches
+from relvec.training.batches import RelationBatches, TripleBatches, with_parents
 
 
 def test_a_batch_holds_r_relations_with_k_positives_and_hard_negatives(relations: list[RatedRelation]) -> None:
@@ -66,3 +66,17 @@ def test_no_triple_takes_a_negative_of_its_own_relation(relations: list[RatedRel
         assert not (same & batch.is_positive[negative] & (batch.relation[anchor] == batch.relation[negative])).any()
         assert (batch.category[anchor] == batch.category[positive]).all()
         assert (batch.category[anchor] != batch.category[negative])[~same].all()
+
+
+def test_parents_are_relations_of_their_childrens_pairs(relations: list[RatedRelation]) -> None:
+    parents = with_parents(relations)[len(relations) :]
+    assert [parent.name for parent in parents] == ["parent opposites", "parent kinds", "parent makers"]
+    assert set(parents[0].positives) == {*relations[0].positives, *relations[1].positives}
+    assert with_parents(relations[::2]) == relations[::2]  # categories of one relation add nothing
+
+
+def test_a_last_batch_is_filled_up(relations: list[RatedRelation]) -> None:
+    sampler = RelationBatches(relations, 4, 2, 0, seed=0)
+    met = [sampler(step).relation.unique().tolist() for step in range(sampler.steps_per_epoch)]
+    assert [len(batch) for batch in met] == [4, 4]
+    assert {number for batch in met for number in batch} == set(range(6))

@@ -1,0 +1,48 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from relvec import RelvecError
+from relvec.data.overlap import overlap, without_benchmarks
+from relvec.data.rated import RatedRelation
+
+
+@pytest.fixture
+def benchmarks(tmp_path: Path) -> Path:
+    question = {"stem": ["Paris", "France"], "choice": [["cup", "tea"], ["Tokyo", "Japan"]], "answer": 1}
+    for path, row in (
+        ("analogy/mine/test.jsonl", question),
+        ("lexrel/mine/valid.jsonl", {"head": "oak", "tail": "tree", "relation": "hyper"}),
+        ("lexrel/mine/train.jsonl", {"head": "rose", "tail": "flower", "relation": "hyper"}),
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(json.dumps(row))
+    return tmp_path
+
+
+def relation(name: str, *texts: str) -> RatedRelation:
+    positives = tuple((head, tail) for head, tail in (text.split(":") for text in texts))
+    return RatedRelation(name, "", positives, (("tea", "cup"), ("cup", "milk")))
+
+
+def test_pairs_of_validation_and_test_parts_are_found_in_either_order_and_case(benchmarks: Path) -> None:
+    found = overlap([relation("r", "france:paris", "Tree:Oak", "rose:flower")], benchmarks)
+    assert [(hit.pair, hit.benchmarks) for hit in found] == [
+        (("france", "paris"), ("analogy/mine",)),
+        (("Tree", "Oak"), ("lexrel/mine",)),
+        (("tea", "cup"), ("analogy/mine",)),
+    ]
+
+
+def test_benchmark_pairs_and_relations_they_leave_too_small_are_dropped(benchmarks: Path) -> None:
+    kept = relation("kept", "Paris:France", "a:b", "c:d", "e:f")
+    small = relation("small", "Paris:France", "Tokyo:Japan", "c:d", "e:f")
+    (fair,) = without_benchmarks([kept, small], benchmarks)
+    assert fair.positives == (("a", "b"), ("c", "d"), ("e", "f"))
+    assert fair.negatives == (("cup", "milk"),)
+
+
+def test_a_folder_without_benchmarks_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match="There is no benchmark below"):
+        overlap([], tmp_path)
