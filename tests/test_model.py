@@ -301,6 +301,24 @@ class TestCheckpoint:
             assert part in card
         assert RelBERT.from_pretrained(tmp_path / "saved").training_record == tiny.training_record
 
+    def test_a_push_uploads_the_saved_form(self, tiny: RelBERT, monkeypatch: pytest.MonkeyPatch) -> None:
+        uploaded: dict[str, Any] = {}
+
+        class Hub:
+            def __init__(self, token: str | None) -> None:
+                uploaded["token"] = token
+
+            def create_repo(self, repository: str, private: bool, exist_ok: bool) -> None:
+                uploaded["repository"] = (repository, private)
+
+            def upload_folder(self, repo_id: str, folder_path: str, commit_message: str) -> str:
+                uploaded["fingerprint"] = RelBERT.from_pretrained(folder_path).fingerprint
+                return f"address of {repo_id}"
+
+        monkeypatch.setattr("huggingface_hub.HfApi", Hub)
+        assert tiny.push_to_hub("me/mine", private=True, token="secret") == "address of me/mine"
+        assert uploaded == {"token": "secret", "repository": ("me/mine", True), "fingerprint": tiny.fingerprint}
+
     def test_a_failed_save_leaves_nothing(self, tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tiny.tokenizer, "save_pretrained", _fail)
         with pytest.raises(RelvecError, match="disk full"):
