@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -257,3 +258,23 @@ def test_a_reason_is_logged_not_printed(
         fetch(forged)
     assert "do not hold" in caplog.text
     assert capsys.readouterr().out == ""
+
+
+def test_counting_what_has_arrived_survives_files_that_vanish(tmp_path: Path) -> None:
+    """pip removes its scratch folders while their size is being taken."""
+    stop = threading.Event()
+
+    def churn() -> None:
+        while not stop.is_set():
+            folder = tmp_path / "pip-unpack"
+            folder.mkdir()
+            (folder / "a.whl").write_bytes(b"x" * 10)
+            shutil.rmtree(folder)
+
+    thread = threading.Thread(target=churn)
+    thread.start()
+    try:
+        assert {fetching._bytes_below(tmp_path) for _ in range(3000)} <= {0, 10}
+    finally:
+        stop.set()
+        thread.join()

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -162,12 +163,12 @@ def _joined(wheels: list[Path], packages: tuple[Package, ...], archive: Path) ->
 
 
 def _bytes_below(folder: Path) -> int:
+    """The size of the wheels in a folder from which pip may be moving them at this moment."""
     total = 0
-    for path in folder.rglob("*.whl"):
-        try:
-            total += path.stat().st_size
-        except FileNotFoundError:  # pip moved it between the listing and the look
-            continue
+    for place, _, names in os.walk(folder):  # unlike a glob, it passes over folders that vanish
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += os.stat(os.path.join(place, name)).st_size  # noqa: PTH116, PTH118 - as os.walk gives it
     return total
 
 
