@@ -1,0 +1,154 @@
+"""Answering analogy questions and counting what was right (sections 4.2 and 5.1 of the paper)."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from relvec.errors import RelvecError
+from relvec.evaluation.intervals import bootstrap_interval
+from relvec.evaluation.questions import Question, category_of, relation_of
+from relvec.evaluation.vectors import PairVectors
+from relvec.pairs import Pair
+from relvec.similarity import Scoring, Vectors, normalized
+
+OutOfVocabulary = Literal["wrong", "chance", "fallback"]
+
+Scores = NDArray[np.float64]
+
+
+class Solver(Protocol):
+    """Anything that scores the choices of a question; the name is what tables call it."""
+
+    name: str
+
+    @property
+    def fingerprint(self) -> str:
+        """A checksum of all that decides the scores."""
+        ...
+
+    def scores(self, questions: Sequence[Question]) -> list[Scores]:
+        """One score a choice, the highest wins; nan for a choice that cannot be scored (out of vocabulary)."""
+        ...
+
+
+class CosineSolver:
+    """Cosine between the vectors of stem and choice: forward as in the paper, reverse, or the mean of both."""
+
+    def __init__(self, vectors: PairVectors, scoring: Scoring = "forward") -> None:
+        self.name = vectors.name
+        self._vectors = vectors
+        self._scoring = scoring
+
+    @property
+    def fingerprint(self) -> str:
+        return self._vectors.fingerprint
+
+    def scores(self, questions: Sequence[Question]) -> list[Scores]:
+        pairs = [pair for question in questions for pair in (question.stem, *question.choices)]
+        ways = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[self._scoring]
+        distinct = list(dict.fromkeys(_turned(pair, way) for way in ways for pair in pairs))
+        vectors, known = self._vectors.vectors(distinct)
+        vectors = normalized(vectors)
+        row = {pair: number for number, pair in enumerate(distinct)}
+        by_way = [self._one_way(questions, vectors, known, row, way) for way in ways]
+        return [np.mean(scores, axis=0) for scores in zip(*by_way, strict=True)]
+
+    def _one_way(
+        self, questions: Sequence[Question], vectors: Vectors, known: NDArray[np.bool_], row: dict[Pair, int], way: bool
+    ) -> list[Scores]:
+        found = []
+        for question in questions:
+            stem = row[_turned(question.stem, way)]
+            choices = [row[_turned(choice, way)] for choice in question.choices]
+            cosines = (vectors[choices] @ vectors[stem]).astype(np.float64)
+            found.append(np.where(known[choices] & known[stem], cosines, np.nan))
+        return found
+
+
+def _turned(pair: Pair, way: bool) -> Pair:
+    return (pair[1], pair[0]) if way else pair
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The right answer, the one that was given (None: out of vocabulary), and the credit it earns."""
+
+    index: int
+    kind: str
+    answer: int
+    predicted: int | None
+    scores: list[float | None]
+    is_tied: bool
+    credit: float
+
+
+def predict(
+    questions: Sequence[Question],
+    scores: Sequence[Scores],
+    out_of_vocabulary: OutOfVocabulary = "wrong",
+    fallback: Sequence[int | None] | None = None,
+) -> list[Prediction]:
+    """Choose the choice with the highest score; the first of several that share it, which is counted as a tie.
+
+    A question none of whose choices has a score is out of vocabulary: it counts as wrong, earns what chance would
+    (`chance`), or takes another system's answer (`fallback`; the paper's main table takes that of PMI).
+    """
+    if out_of_vocabulary == "fallback" and (fallback is None or len(fallback) != len(questions)):
+        raise RelvecError("The policy `fallback` needs the answers of another system; give --fallback.")
+    predictions = []
+    for index, (question, found) in enumerate(zip(questions, scores, strict=True)):
+        predicted: int | None = None
+        is_tied = False
+        if not np.isnan(found).all():
+            predicted = int(np.nanargmax(found))
+            is_tied = int(np.sum(found == found[predicted])) > 1
+        credit = float(predicted == question.answer)
+        if predicted is None and out_of_vocabulary == "chance":
+            credit = 1 / len(question.choices)
+        elif predicted is None and out_of_vocabulary == "fallback" and fallback is not None:
+            credit = float(fallback[index] == question.answer)
+        listed = [None if np.isnan(score) else round(float(score), 6) for score in found]
+        predictions.append(Prediction(index, question.kind, question.answer, predicted, listed, is_tied, credit))
+    return predictions
+
+
+def metrics(dataset: str, predictions: Sequence[Prediction]) -> dict[str, Any]:
+    """Accuracy (%) with its 95 % interval, ties and unknown questions, and the break-down by category and relation."""
+    earned = np.array([prediction.credit for prediction in predictions])
+    low, high = bootstrap_interval(earned)
+    return {
+        "accuracy": 100 * float(earned.mean()),
+        "interval": [100 * low, 100 * high],
+        "questions": len(predictions),
+        "out_of_vocabulary": sum(prediction.predicted is None for prediction in predictions),
+        "ties": sum(prediction.is_tied for prediction in predictions),
+        "by_category": _break_down([category_of(dataset, p.kind) for p in predictions], earned),
+        "by_relation": _break_down([relation_of(dataset, p.kind) for p in predictions], earned),
+    }
+
+
+def _break_down(labels: Sequence[str], earned: NDArray[np.float64]) -> dict[str, dict[str, float]]:
+    names = np.array(labels)
+    return {
+        label: {"accuracy": 100 * float(earned[names == label].mean()), "questions": int((names == label).sum())}
+        for label in sorted(set(labels) - {""})
+    }
+
+
+def prediction_rows(predictions: Sequence[Prediction]) -> list[dict[str, Any]]:
+    """Predictions as they are saved, one object a question."""
+    return [asdict(prediction) for prediction in predictions]
+
+
+def check_out_of_vocabulary(policy: str) -> OutOfVocabulary:
+    """
+    >>> check_out_of_vocabulary("wrong")
+    'wrong'
+    """
+    for known in get_args(OutOfVocabulary):
+        if policy == known:
+            return known
+    raise RelvecError(f"Unknown policy {policy!r}; choose one of {', '.join(get_args(OutOfVocabulary))}.")

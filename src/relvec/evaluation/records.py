@@ -1,0 +1,104 @@
+"""Results that stay: one JSON file for each system, task and dataset, and its predictions beside it."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from relvec import __version__
+from relvec.errors import RelvecError
+from relvec.files import written_whole
+
+TASKS = ("analogy", "classification", "mapping", "loss")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a system scored on one part of one dataset.
+
+    `system` is the name of the row in a table; records that differ only in `fingerprint` are seeds of one system.
+    `settings` are what was chosen (scoring, out-of-vocabulary policy, seed), `facts` what describes the system
+    (base model, template, training data), `metrics` the numbers.
+    """
+
+    task: str
+    system: str
+    dataset: str
+    part: str
+    fingerprint: str
+    settings: dict[str, Any]
+    metrics: dict[str, Any]
+    facts: dict[str, Any] = field(default_factory=dict)
+    command: str = ""
+    version: str = __version__
+
+    @property
+    def path(self) -> Path:
+        """Where the record lies below the runs folder."""
+        variant = "-".join(str(value) for value in self.settings.values() if isinstance(value, str))
+        name = f"{self.task}-{self.dataset}-{self.part}-{variant}-{self.fingerprint[:8]}"
+        return Path(file_name(self.system)) / f"{file_name(name)}.json"
+
+
+def file_name(text: str) -> str:
+    """The text as a file name.
+
+    >>> file_name("GloVe 50d: diff+dot")
+    'GloVe_50d_diff+dot'
+    """
+    return re.sub(r"[^\w.+-]+", "_", text).strip("_")
+
+
+def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str, Any]] = ()) -> Path:
+    """Write a record below the runs folder, and its predictions as JSON Lines beside it; return the record's file."""
+    path = Path(runs) / record.path
+    lines = [json.dumps(prediction, ensure_ascii=False) + "\n" for prediction in predictions]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if lines:
+            with written_whole(path.with_suffix(".predictions.jsonl")) as partial:
+                partial.write_text("".join(lines), encoding="utf-8")
+        with written_whole(path) as partial:
+            partial.write_text(json.dumps(asdict(record), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise RelvecError(f"Cannot write {path}: {error.strerror}; choose another runs folder.") from error
+    return path
+
+
+def find_record(record: Record, runs: str | Path) -> Record | None:
+    """The saved record with the same system, task, dataset, settings and fingerprint, if there is one."""
+    path = Path(runs) / record.path
+    if not path.is_file():
+        return None
+    saved = _read(path)
+    return saved if saved.settings == record.settings and saved.fingerprint == record.fingerprint else None
+
+
+def load_records(runs: str | Path) -> list[Record]:
+    """Every record below a folder, in the order of their paths."""
+    folder = Path(runs)
+    if not folder.is_dir():
+        raise RelvecError(f"There is no folder {folder}; run `relvec evaluate` with --runs {folder} first.")
+    return [_read(path) for path in sorted(folder.glob("*/*.json"))]
+
+
+def load_predictions(record: Record, runs: str | Path) -> list[dict[str, Any]]:
+    """The predictions that were saved with a record."""
+    path = (Path(runs) / record.path).with_suffix(".predictions.jsonl")
+    if not path.is_file():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _read(path: Path) -> Record:
+    try:
+        return Record(**json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise RelvecError(f"{path} is no result of relvec ({error}); remove it.") from error
+
+
+def of_task(records: Sequence[Record], task: str) -> list[Record]:
+    """The records of one task."""
+    return [record for record in records if record.task == task]
