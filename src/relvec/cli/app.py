@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from relvec import __version__
-from relvec.cli import data, embed, fetch, merge, models, similarity, solve, train
+from relvec.cli import analyse, baselines, data, embed, evaluate, fetch, merge, models, report, similarity, solve, train
 from relvec.errors import RelvecError
 
 app = typer.Typer(
@@ -23,10 +23,14 @@ for command in (
     embed.embed,
     train.train,
     merge.merge,
+    baselines.baselines,
+    report.report,
     models.models,
     fetch.fetch,
 ):
     app.command()(command)
+app.add_typer(evaluate.app, name="evaluate")
+app.add_typer(analyse.app, name="analyse")
 app.add_typer(data.app, name="data")
 
 

@@ -47,7 +47,8 @@ class EncodingCache:
         """Keep the vectors of pairs; one writer at a time."""
         with FileLock(self._folder / "lock"):
             self._catch_up()
-            new = [place for place, pair in enumerate(pairs) if pair not in self._rows]
+            places = {pair: place for place, pair in enumerate(pairs)}
+            new = [place for pair, place in places.items() if pair not in self._rows]
             rows = np.ascontiguousarray(vectors[new], dtype=np.float32)
             try:
                 with self._vectors.open("r+b" if self._vectors.exists() else "wb") as file:

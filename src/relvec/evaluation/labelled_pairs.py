@@ -149,4 +149,5 @@ def _check_labels(name: str, parts: dict[Part, LabelledPairs]) -> None:
     known = set(parts["train"].labels)
     for part, labelled in parts.items():
         for label in sorted(set(labelled.labels) - known):
-            raise RelvecError(f"The label {label!r} of {name}'s {part} part does not occur in its training part.")
+            problem = f"The label {label!r} of {name}'s {part} part does not occur in its training part"
+            raise RelvecError(f"{problem}; add such pairs there, or drop the label.")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.places import benchmark_file
@@ -120,3 +120,14 @@ def relation_of(dataset: str, kind: str) -> str:
         label = label.removesuffix(ending)
     label = label.replace(" - ", ":").replace("_", " ")
     return label.replace("Ving", "v+ing").replace("Ved", "v+ed")
+
+
+def check_part(part: str) -> Part:
+    """
+    >>> check_part("test")
+    'test'
+    """
+    for known in get_args(Part):
+        if part == known:
+            return known
+    raise RelvecError(f"Unknown part {part!r}; choose one of {', '.join(get_args(Part))}.")

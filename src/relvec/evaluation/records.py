@@ -37,7 +37,8 @@ class Record:
     @property
     def path(self) -> Path:
         """Where the record lies below the runs folder."""
-        variant = "-".join(str(value) for value in self.settings.values() if isinstance(value, str))
+        scalars = {name: value for name, value in self.settings.items() if isinstance(value, str | int | float)}
+        variant = "-".join(value if isinstance(value, str) else f"{name}{value}" for name, value in scalars.items())
         name = f"{self.task}-{self.dataset}-{self.part}-{variant}-{self.fingerprint[:8]}"
         return Path(file_name(self.system)) / f"{file_name(name)}.json"
 

@@ -1,0 +1,158 @@
+"""Does a model know relations that it was not trained on (section 6, "Training Data Overlap")?
+
+The paper trains once more without SemEval's category 1, Class Inclusion, and looks at how well hypernyms are still
+told from other relations.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from relvec.encoders.loading import load_config, relbert_config
+from relvec.errors import RelvecError
+from relvec.evaluation.classification import Parts, evaluate_classification
+from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS, load_labelled
+from relvec.evaluation.records import Record, file_name, find_record, save_record
+from relvec.evaluation.systems import model_facts
+from relvec.evaluation.vectors import ModelVectors
+from relvec.model import RelBERT
+from relvec.training.recipe import Recipe
+from relvec.training.run import load_relations, train
+from relvec.training.trainer import CHECKPOINT_NAME, Progress, training_record
+
+# The rows of the paper's table; other classes follow before the averages.
+_CLASSES = (
+    "random",
+    "meronym",
+    "event",
+    "hypernym",
+    "co-hyponym",
+    "attribute",
+    "possession",
+    "antonym",
+    "synonym",
+)
+_AVERAGES = ("macro", "micro")
+
+Scores = dict[str, float]
+"""F1 (%) of each class, and `macro` and `micro`."""
+
+
+@dataclass(frozen=True)
+class UnseenCategory:
+    """The scores on each dataset of a model trained on everything, and of one trained without a category."""
+
+    category: str
+    trained_on_all: dict[str, Scores]
+    trained_without: dict[str, Scores]
+
+    def columns(self) -> list[str]:
+        """The heads of the table: the class, then each dataset."""
+        datasets = self.trained_without
+        return ["F1 (%)", *(CLASSIFICATION_DATASETS[n].title if n in CLASSIFICATION_DATASETS else n for n in datasets)]
+
+    def rows(self) -> list[list[str]]:
+        """The paper's table: F1 of each class without the category (in brackets, how much more than with it).
+
+        >>> with_it, without = {"hypernym": 90.0, "macro": 80.0}, {"hypernym": 88.5, "macro": 81.0}
+        >>> UnseenCategory("1", {"bless": with_it}, {"bless": without}).rows()
+        [['hypernym', '88.5 (-1.5)'], ['macro', '81.0 (+1.0)']]
+        """
+        found = {name for scores in self.trained_without.values() for name in scores}
+        others = sorted(found.difference(_CLASSES, _AVERAGES))
+        names = [name for name in (*_CLASSES, *others, *_AVERAGES) if name in found]
+        return [[name, *(self._cell(dataset, name) for dataset in self.trained_without)] for name in names]
+
+    def _cell(self, dataset: str, name: str) -> str:
+        if name not in self.trained_without[dataset]:
+            return "-"
+        score = self.trained_without[dataset][name]
+        return f"{score:.1f} ({score - self.trained_on_all[dataset][name]:+.1f})"
+
+
+def unseen_category(
+    recipe: Recipe,
+    category: str,
+    output: str | Path,
+    datasets: Sequence[str] = (),
+    *,
+    data_dir: str | Path | None = None,
+    runs: str | Path = "runs",
+    seed: int = 0,
+    jobs: int | None = None,
+    command: str = "",
+    show_progress: bool | None = None,
+) -> UnseenCategory:
+    """Train by a recipe with and without a category of relations, and classify lexical relations with both models.
+
+    The datasets are by default all that have a name. The models go to `output/all` and `output/without-<category>`, the
+    results to the folder `runs`. What an earlier call finished or began is taken up again. `seed` and `jobs` are the
+    classifier's.
+    """
+    if category in recipe.exclude_categories:
+        raise RelvecError(f"The recipe leaves out the category {category!r} already; take it out of the recipe.")
+    folder = Path(output)
+    reduced = recipe.changed({"exclude_categories": [*recipe.exclude_categories, category]})
+    # A wrong name shall fail now, not after hours of training.
+    load_relations(reduced, data_dir)
+    parts = {dataset: load_labelled(dataset, data_dir) for dataset in datasets or CLASSIFICATION_DATASETS}
+    scores = []
+    for trained_without, chosen, name in (
+        ("nothing", recipe, "all"),
+        (category, reduced, f"without-{file_name(category)}"),
+    ):
+        _train(chosen, folder / name, data_dir, show_progress)
+        model = RelBERT.from_pretrained(folder / name)
+        vectors = ModelVectors(model, name=f"{folder.absolute().name}/{name}", show_progress=show_progress)
+        blank = Record(
+            task="classification",
+            system=vectors.name,
+            dataset="",
+            part="test",
+            fingerprint=vectors.fingerprint,
+            settings={"classifier": "mlp", "seed": seed, "trained_without": trained_without},
+            metrics={},
+            facts=model_facts(model, str(folder / name)),
+            command=command,
+        )
+        scores.append(_classify(vectors, parts, blank, runs, folder / "classifiers", jobs, show_progress))
+    return UnseenCategory(category, *scores)
+
+
+def _train(recipe: Recipe, folder: Path, data_dir: str | Path | None, show_progress: bool | None) -> None:
+    if not (folder / "config.json").is_file() or (folder / CHECKPOINT_NAME).is_file():
+        train(recipe, folder, data_dir, show_progress)
+        return
+    saved = relbert_config(load_config(folder), folder).get("training", {}).get("recipe", {})
+    steps = recipe.steps if recipe.epochs <= 0 else saved.get("steps", 0)
+    if saved != training_record(recipe, steps, Progress({}, {0: 0.0}))["recipe"]:
+        raise RelvecError(f"{folder} holds a model of another recipe; choose another output folder.")
+
+
+def _classify(
+    vectors: ModelVectors,
+    parts: Mapping[str, Parts],
+    blank: Record,
+    runs: str | Path,
+    work_folder: Path,
+    jobs: int | None,
+    show_progress: bool | None,
+) -> dict[str, Scores]:
+    scores = {}
+    for dataset, labelled in parts.items():
+        record = replace(blank, dataset=dataset)
+        saved = find_record(record, runs)
+        if saved is None:
+            result = evaluate_classification(
+                vectors,
+                labelled,
+                seed=record.settings["seed"],
+                jobs=jobs,
+                work_folder=work_folder,
+                show_progress=show_progress,
+            )
+            saved = replace(record, metrics=result.metrics)
+            save_record(saved, runs, result.predictions)
+        by_class = {name: found["f1"] for name, found in saved.metrics["by_class"].items()}
+        scores[dataset] = {**by_class, **{name: saved.metrics[f"{name}_f1"] for name in _AVERAGES}}
+    return scores

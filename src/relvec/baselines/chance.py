@@ -1,0 +1,22 @@
+"""The expected accuracy of guessing."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relvec.evaluation.analogy import Scores
+from relvec.evaluation.questions import Question
+
+
+class Chance:
+    """Knows nothing: every score is nan, and the out-of-vocabulary policy `chance` credits 1 / (number of choices).
+
+    >>> Chance().scores([Question(("a", "b"), (("c", "d"), ("e", "f")), answer=0)])
+    [array([nan, nan])]
+    """
+
+    name = "Random"
+    fingerprint = "chance"
+
+    def scores(self, questions: Sequence[Question]) -> list[Scores]:
+        return [np.full(len(question.choices), np.nan) for question in questions]

@@ -1,0 +1,247 @@
+"""Likelihoods of texts under a local language model, causal or masked."""
+
+import hashlib
+import importlib.util
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
+from relvec.baselines.likelihood import Likelihood
+from relvec.baselines.text_cache import TextCache
+from relvec.encoders.cache import cache_folder as default_cache_folder
+from relvec.encoders.loading import load_config, pick_device, pick_dtype, quiet_transformers, token_limit
+from relvec.encoders.resolve import resolve
+from relvec.errors import RelvecError
+from relvec.progress import progress_bar
+
+Kind = Literal["causal", "masked"]
+
+TOKENS_PER_BATCH = 1024
+TEXTS_PER_STEP = 256
+WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json")
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What goes through the model once: its tokens, where it predicts, and the tokens it should predict there."""
+
+    text: int
+    tokens: list[int]
+    places: list[int]
+    targets: list[int]
+
+
+class LanguageModel:
+    """A language model that says how likely texts are.
+
+    A causal model gives log P(x) = sum_t log P(x_t | x_<t), from the tokenizer's start token on if it has one (else
+    the first token is not scored). A masked model gives the pseudo-log-likelihood sum_t log P(x_t | x without x_t),
+    each token masked in turn. Each distinct text is scored once, ever: the values are kept on disk by fingerprint.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        name: str,
+        is_causal: bool,
+        cache_folder: str | Path | None = None,
+        tokens_per_batch: int = TOKENS_PER_BATCH,
+        show_progress: bool | None = None,
+    ) -> None:
+        if not is_causal and tokenizer.mask_token_id is None:
+            raise RelvecError(
+                f"The tokenizer of {name} has no mask token; use a masked language model's own tokenizer."
+            )
+        self.name = name
+        self.is_causal = is_causal
+        self._model = model.eval()
+        self._tokenizer = tokenizer
+        encoder: Any = model.base_model
+        self._max_tokens = token_limit(encoder, tokenizer)
+        self._tokens_per_batch = tokens_per_batch
+        self._show_progress = show_progress
+        root = Path(cache_folder) if cache_folder is not None else default_cache_folder() / "likelihoods"
+        self._cache = TextCache(root / self.fingerprint[:16])
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model: str | Path,
+        *,
+        kind: Kind | None = None,
+        revision: str | None = None,
+        device: str | torch.device | None = None,
+        dtype: str | torch.dtype = "float32",
+        name: str = "",
+        cache_folder: str | Path | None = None,
+        tokens_per_batch: int = TOKENS_PER_BATCH,
+        show_progress: bool | None = None,
+    ) -> Self:
+        """Load a folder, a hub id or a GGUF file; by default an architecture that can be masked is (BERT, RoBERTa)."""
+        if kind is not None and kind not in get_args(Kind):
+            raise RelvecError(f"Unknown kind of language model {kind!r}; choose one of {', '.join(get_args(Kind))}.")
+        chosen_device, chosen_dtype = pick_device(device), pick_dtype(dtype)
+        path = Path(model).expanduser()
+        if path.suffix.lower() == ".gguf":
+            if kind == "masked":
+                raise RelvecError(f"{path} cannot be read as a masked language model; give a folder or a hub id.")
+            network, tokenizer, is_causal = _load_gguf(path)
+        else:
+            network, tokenizer, is_causal = _load_folder(resolve(model, revision, show_progress), kind)
+        torch.nn.Module.to(network, chosen_device, chosen_dtype)
+        return cls(
+            network,
+            tokenizer,
+            name=name or path.name.removesuffix(".gguf"),
+            is_causal=is_causal,
+            cache_folder=cache_folder,
+            tokens_per_batch=tokens_per_batch,
+            show_progress=show_progress,
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A checksum of all that decides the likelihoods: kind, vocabulary and weights."""
+        vocabulary = sorted(self._tokenizer.get_vocab().items())
+        digest = hashlib.sha256(repr((self.is_causal, self._tokenizer.bos_token_id, vocabulary)).encode())
+        for name, weight in sorted(self._model.state_dict().items()):
+            digest.update(name.encode())
+            digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy())
+        return digest.hexdigest()
+
+    def likelihoods(self, texts: Sequence[str]) -> list[Likelihood]:
+        """One likelihood a text; what the cache lacks is computed step by step, so that a kill loses little."""
+        # Of like length: a step then has little padding; the longest first, so that too little memory shows at once.
+        missing = sorted(self._cache.missing(texts), key=len, reverse=True)
+        with progress_bar(len(missing), f"Reading with {self.name}", unit="text", show=self._show_progress) as bar:
+            for start in range(0, len(missing), TEXTS_PER_STEP):
+                step = missing[start : start + TEXTS_PER_STEP]
+                self._cache.add(dict(zip(step, self._computed(step), strict=True)))
+                bar.update(len(step))
+        return [Likelihood(*self._cache[text]) for text in texts]
+
+    def _computed(self, texts: list[str]) -> list[Likelihood]:
+        rows = self._causal_rows(texts) if self.is_causal else self._masked_rows(texts)
+        sums = np.zeros(len(texts))
+        counts = np.zeros(len(texts), dtype=int)
+        with torch.inference_mode():
+            for batch in _batches(rows, self._tokens_per_batch):
+                for row, log_probabilities in zip(batch, self._predicted(batch), strict=True):
+                    sums[row.text] += log_probabilities.sum()
+                    counts[row.text] += len(row.targets)
+        return [Likelihood(float(total), int(count)) for total, count in zip(sums, counts, strict=True)]
+
+    def _causal_rows(self, texts: list[str]) -> list[_Row]:
+        start = [] if self._tokenizer.bos_token_id is None else [self._tokenizer.bos_token_id]
+        encoded = self._tokenizer(texts, add_special_tokens=False).input_ids
+        rows = []
+        for number, (text, ids) in enumerate(zip(texts, encoded, strict=True)):
+            tokens = self._checked(text, start + ids)
+            rows.append(_Row(number, tokens, list(range(len(tokens) - 1)), tokens[1:]))
+        return rows
+
+    def _masked_rows(self, texts: list[str]) -> list[_Row]:
+        encoded = self._tokenizer(texts, return_special_tokens_mask=True)
+        rows = []
+        special_masks = encoded["special_tokens_mask"]
+        for number, (text, ids, is_special) in enumerate(zip(texts, encoded.input_ids, special_masks, strict=True)):
+            tokens = self._checked(text, ids)
+            for place in (place for place in range(len(tokens)) if not is_special[place]):
+                masked = [*tokens[:place], self._tokenizer.mask_token_id, *tokens[place + 1 :]]
+                rows.append(_Row(number, masked, [place], [tokens[place]]))
+        return rows
+
+    def _checked(self, text: str, tokens: list[int]) -> list[int]:
+        if len(tokens) > self._max_tokens:
+            raise RelvecError(
+                f"The text {text[:40]!r}... makes {len(tokens)} tokens where {self.name} takes {self._max_tokens}; "
+                "shorten it, or give fewer examples."
+            )
+        return tokens
+
+    def _predicted(self, batch: list[_Row]) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
+        """The log-probabilities of each row's targets."""
+        longest = max(len(row.tokens) for row in batch)
+        padding = self._tokenizer.pad_token_id or 0
+        ids = np.full((len(batch), longest), padding, dtype=np.int64)
+        is_token = np.zeros(ids.shape, dtype=np.int64)
+        for number, row in enumerate(batch):
+            ids[number, : len(row.tokens)] = row.tokens
+            is_token[number, : len(row.tokens)] = 1
+        device = self._model.device
+        logits = self._model(
+            input_ids=torch.from_numpy(ids).to(device), attention_mask=torch.from_numpy(is_token).to(device)
+        ).logits
+        lengths = [len(row.places) for row in batch]
+        numbers = torch.arange(len(batch), device=device).repeat_interleave(torch.tensor(lengths, device=device))
+        places = torch.tensor([place for row in batch for place in row.places], dtype=torch.long, device=device)
+        targets = torch.tensor([target for row in batch for target in row.targets], dtype=torch.long, device=device)
+        # Only where a token is predicted: the other logits need no normalising.
+        log_probabilities = torch.log_softmax(logits[numbers, places].float(), dim=-1)
+        found = log_probabilities.gather(1, targets[:, None])[:, 0].double().cpu().numpy()
+        return np.split(found, np.cumsum(lengths)[:-1])
+
+
+def _batches(rows: list[_Row], tokens_per_batch: int) -> Iterator[list[_Row]]:
+    """Rows of like length, as many as the padded batch may hold tokens, at least one."""
+    batch: list[_Row] = []
+    for row in sorted(rows, key=lambda row: -len(row.tokens)):
+        if batch and (len(batch) + 1) * len(batch[0].tokens) > tokens_per_batch:
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def _load_folder(folder: Path, kind: Kind | None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, bool]:
+    config = load_config(folder)
+    if not any((folder / name).is_file() for name in WEIGHT_FILES):
+        raise RelvecError(f"The folder {folder} holds no model.safetensors; save the language model in that format.")
+    is_causal = kind == "causal" or (kind is None and config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES)
+    if is_causal and config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+        config.is_decoder = True  # else it would look at what comes after a token
+    auto: Any = AutoModelForCausalLM if is_causal else AutoModelForMaskedLM
+    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        with quiet_transformers():
+            model, report = auto.from_pretrained(
+                folder, config=config, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **options
+            )
+            tokenizer = AutoTokenizer.from_pretrained(folder, **options)
+    except Exception as error:  # safetensors, torch and tokenizers each have their own errors for a broken file
+        raise RelvecError(f"{folder} cannot be loaded as a language model ({error}); check its files.") from error
+    if report["missing_keys"]:
+        missing = min(report["missing_keys"])
+        raise RelvecError(f"The weights in {folder} lack {missing}, so it predicts no words; use a language model.")
+    return model, tokenizer, is_causal
+
+
+def _load_gguf(path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, bool]:
+    if not path.is_file():
+        raise RelvecError(f"There is no file {path}; check the path.")
+    if importlib.util.find_spec("gguf") is None:
+        raise RelvecError(f"Reading {path} needs the package gguf; run `pip install gguf`.")
+    options: dict[str, Any] = {"gguf_file": path.name, "local_files_only": True, "trust_remote_code": False}
+    try:
+        with quiet_transformers():
+            model = AutoModelForCausalLM.from_pretrained(path.parent, dtype=torch.float32, **options)
+            tokenizer = AutoTokenizer.from_pretrained(path.parent, **options)
+    except Exception as error:  # each kind of broken file has an error class of its own
+        raise RelvecError(f"{path} cannot be loaded ({error}); use a GGUF file that transformers reads.") from error
+    return model, tokenizer, True

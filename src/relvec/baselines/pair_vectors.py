@@ -1,0 +1,66 @@
+"""Files of pair vectors, such as those of RELATIVE and pair2vec (section 4.3 of the paper)."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from relvec.baselines.vector_file import read_vectors
+from relvec.errors import RelvecError
+from relvec.evaluation.vectors import Known
+from relvec.pairs import Pair
+from relvec.similarity import Vectors
+
+BETWEEN_WORDS = "__"
+
+
+def keys_of(pair: Pair) -> list[str]:
+    """The keys under which a pair may stand in a file, in the order in which they are tried.
+
+    >>> keys_of(("Paris", "ice cream"))
+    ['Paris__ice_cream', 'paris__ice_cream']
+    """
+    key = BETWEEN_WORDS.join(word.replace(" ", "_") for word in pair)
+    return list(dict.fromkeys([key, key.lower()]))
+
+
+class PairTable:
+    r"""Vectors of pairs (h, t) from a file with keys `h__t`; (t, h) is a key of its own, and nothing is inferred.
+
+    If `pairs` are given, only their vectors, in both directions, are read, and only they can be asked for.
+
+    >>> _ = Path("relative.txt").write_text("2 3\ntea__cup 1 2 3\nice_cream__cone 4 5 6\n")
+    >>> vectors, known = PairTable("relative.txt").vectors([("ice cream", "cone"), ("cone", "ice cream")])
+    >>> vectors.tolist(), known.tolist()
+    ([[4.0, 5.0, 6.0], [0.0, 0.0, 0.0]], [True, False])
+    """
+
+    has_direction = True
+
+    def __init__(self, path: str | Path, *, pairs: Iterable[Pair] | None = None, name: str = "") -> None:
+        self._path = Path(path)
+        self._pairs = (
+            None if pairs is None else frozenset(way for head, tail in pairs for way in ((head, tail), (tail, head)))
+        )
+        keys = None if self._pairs is None else {key for pair in self._pairs for key in keys_of(pair)}
+        self._table = read_vectors(path, keys)
+        if BETWEEN_WORDS not in self._table.first_key:
+            problem = f"its first key is {self._table.first_key!r}, not a pair such as paris__france"
+            raise RelvecError(f"{path} holds no pair vectors: {problem}; give it as word vectors.")
+        self.name = name or self._path.name.removesuffix(".gz").rpartition(".")[0] or self._path.name
+        self.fingerprint = hashlib.sha256(f"{self._table.checksum} pairs".encode()).hexdigest()
+
+    def vectors(self, pairs: Sequence[Pair]) -> tuple[Vectors, Known]:
+        vectors = np.zeros((len(pairs), self._table.dim), dtype=np.float32)
+        known = np.zeros(len(pairs), dtype=bool)
+        for number, pair in enumerate(pairs):
+            if self._pairs is not None and pair not in self._pairs:
+                asked = ":".join(pair)
+                raise RelvecError(
+                    f"{asked} is none of the pairs that {self._path} was read for; read it for all pairs."
+                )
+            found = self._table.find(keys_of(pair))
+            if found is not None:
+                vectors[number], known[number] = found, True
+        return vectors, known

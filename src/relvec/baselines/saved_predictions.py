@@ -1,0 +1,90 @@
+"""Answers that another system gave, from a file."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relvec.errors import RelvecError, did_you_mean
+from relvec.evaluation.analogy import Scores
+from relvec.evaluation.questions import ANALOGY_DATASETS, Part, Question
+from relvec.pairs import json_rows, read_lines
+
+PLACE_COLUMNS = ("dataset", "split", "index", "answer")
+
+
+class SavedPredictions:
+    """Predictions from JSON Lines with `dataset`, `split`, `index` (of the question in its part), `answer` (the right
+    choice) and a column for each system: the choice it made, or null where it made none.
+
+    >>> row = '{"dataset": "u2", "split": "test", "index": 0, "answer": 1, "pmi": 0, "glove": null}'
+    >>> _ = Path("saved.jsonl").write_text(row)
+    >>> question = Question(("a", "b"), (("c", "d"), ("e", "f")), answer=1)
+    >>> SavedPredictions("saved.jsonl", "pmi", "u2", "test").scores([question])
+    [array([1., 0.])]
+    """
+
+    def __init__(self, path: str | Path, column: str, dataset: str, part: Part, *, name: str = "") -> None:
+        self.name = name or column
+        self._path = path
+        self._of = f"{dataset}, {part} part"
+        places = _places(dataset, part)
+        file, lines = read_lines(path)
+        self.fingerprint = hashlib.sha256("\n".join([column, *lines]).encode()).hexdigest()
+        found: dict[tuple[str, int], tuple[str, dict[str, Any]]] = {}
+        for where, row in json_rows(lines, file):
+            _check_row(row, column, where)
+            place = (row["split"], row["index"])
+            if (row["dataset"], row["split"]) in places:
+                if place in found:
+                    raise RelvecError(f"{where}a second row of this question; remove one.")
+                found[place] = (where, row)
+        order = [split for _, split in places]
+        rows = [found[place] for place in sorted(found, key=lambda place: (order.index(place[0]), place[1]))]
+        self._wheres = [where for where, _ in rows]
+        self._right: list[int] = [row["answer"] for _, row in rows]
+        self._given: list[int | None] = [row[column] for _, row in rows]
+
+    def answers(self, questions: Sequence[Question]) -> list[int | None]:
+        """The choice made for each question, as `predict` takes it for a `fallback`."""
+        if not self._right:
+            raise RelvecError(f"{self._path} has no prediction for {self._of}; give a file that has.")
+        if self._right != [question.answer for question in questions]:
+            fix = "give the file that was made for these questions, in their order"
+            raise RelvecError(f"The right answers in {self._path} are not those of {self._of}; {fix}.")
+        for where, given, question in zip(self._wheres, self._given, questions, strict=True):
+            if given is not None and not 0 <= given < len(question.choices):
+                raise RelvecError(f"{where}{given} is none of the {len(question.choices)} choices; count from 0.")
+        return self._given
+
+    def scores(self, questions: Sequence[Question]) -> list[Scores]:
+        """1 for the choice that was made and 0 for the others."""
+        scores = [np.zeros(len(question.choices)) for question in questions]
+        for given, of_question in zip(self.answers(questions), scores, strict=True):
+            if given is None:
+                of_question[:] = np.nan
+            else:
+                of_question[given] = 1
+        return scores
+
+
+def _places(dataset: str, part: Part) -> list[tuple[str, str]]:
+    """The dataset and part of each row in the file; the full SAT set is both parts of one dataset."""
+    if dataset not in ANALOGY_DATASETS:
+        return [(dataset, part)]
+    named = ANALOGY_DATASETS[dataset]
+    return [(named.folder, each) for each in (("valid", "test") if named.is_whole else (part,))]
+
+
+def _check_row(row: Any, column: str, where: str) -> None:
+    if not isinstance(row, dict) or not set(PLACE_COLUMNS) <= row.keys():
+        raise RelvecError(f"{where}expected {', '.join(PLACE_COLUMNS)} and a column for each system; write them all.")
+    systems = [name for name in row if name not in PLACE_COLUMNS]
+    if column not in systems:
+        advice = did_you_mean(column, systems, otherwise=f"there are {', '.join(systems) or 'none'}")
+        raise RelvecError(f"{where}no system {column!r}; {advice}.")
+    for name in ("index", "answer", column):
+        if type(row[name]) is not int and not (name == column and row[name] is None):
+            raise RelvecError(f"{where}{name} is {row[name]!r}; give a whole number, from 0.")

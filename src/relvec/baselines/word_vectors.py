@@ -1,0 +1,135 @@
+"""Word vectors as vectors of pairs: what the two words' vectors make of a pair (section 4.3 of the paper)."""
+
+import copy
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from relvec.baselines.vector_file import Vector, read_vectors
+from relvec.errors import RelvecError, did_you_mean
+from relvec.evaluation.vectors import Known
+from relvec.pairs import Pair
+from relvec.similarity import Vectors
+
+Feature = Callable[[Vectors, Vectors], Vectors]
+
+FEATURES: dict[str, Feature] = {
+    "diff": lambda heads, tails: tails - heads,
+    "cat": lambda heads, tails: np.concatenate([heads, tails], axis=1),
+    "dot": lambda heads, tails: heads * tails,
+}
+
+_BETWEEN_PARTS = re.compile(r"[\s_-]+")
+
+
+def check_features(features: str) -> list[Feature]:
+    """The functions that a text such as `cat+dot` names; their results are concatenated.
+
+    >>> check_features("diff+dot") == [FEATURES["diff"], FEATURES["dot"]]
+    True
+    """
+    for name in features.split("+"):
+        if name not in FEATURES:
+            advice = did_you_mean(name, FEATURES, otherwise=f"join any of {', '.join(FEATURES)} by +")
+            raise RelvecError(f"There is no feature {name!r} of word vectors; {advice}.")
+    return [FEATURES[name] for name in features.split("+")]
+
+
+def parts_of(word: str) -> list[str]:
+    """
+    >>> parts_of("ice cream"), parts_of("brass_instrument"), parts_of("self-made")
+    (['ice', 'cream'], ['brass', 'instrument'], ['self', 'made'])
+    """
+    return [part for part in _BETWEEN_PARTS.split(word) if part]
+
+
+def spellings(word: str) -> list[str]:
+    """The keys under which a word may stand in a file, in the order in which they are tried.
+
+    >>> spellings("Ice cream")
+    ['Ice cream', 'ice cream', 'Ice_cream', 'ice_cream', 'Ice-cream', 'ice-cream']
+    """
+    parts = parts_of(word)
+    written = [word, "_".join(parts), "-".join(parts)] if len(parts) > 1 else [word]
+    return list(dict.fromkeys(spelling for form in written for spelling in (form, form.lower())))
+
+
+class WordVectors:
+    r"""Vectors of pairs (h, t) from a file of word vectors w: `diff` is w(t) - w(h), `cat` is [w(h); w(t)], `dot` is
+    the element-wise product w(h) * w(t), and a + concatenates.
+
+    A word is looked up as it is, else lower-cased; one of several parts joined by `_` or `-`, else it is the mean of
+    its parts if all are known. A pair is known if both words are. If `words` are given, only their vectors are read,
+    which is quick, and only they can be asked for.
+
+    >>> _ = Path("glove.txt").write_text("tea 0.5 1\nice 1 0\ncream 0 2\n")
+    >>> vectors, known = WordVectors("glove.txt").vectors([("tea", "ice cream"), ("tea", "wine")])
+    >>> vectors.tolist(), known.tolist()
+    ([[0.0, 0.0], [0.0, 0.0]], [True, False])
+    """
+
+    has_direction = False
+
+    def __init__(
+        self, path: str | Path, features: str = "diff", *, words: Iterable[str] | None = None, name: str = ""
+    ) -> None:
+        self._features = check_features(features)
+        self._words = None if words is None else frozenset(words)
+        self._path = Path(path)
+        self._table = read_vectors(path, None if self._words is None else _keys(self._words))
+        self._set_features(features, name)
+
+    def with_features(self, features: str, *, name: str = "") -> Self:
+        """The same word vectors, combined otherwise; the file is not read again.
+
+        >>> _ = Path("glove.txt").write_text("tea 1 2\\ncup 3 4\\n")
+        >>> both = WordVectors("glove.txt").with_features("cat+dot")
+        >>> both.name, both.vectors([("tea", "cup")])[0].tolist()
+        ('glove: cat+dot', [[1.0, 2.0, 3.0, 4.0, 3.0, 8.0]])
+        """
+        other = copy.copy(self)
+        other._set_features(features, name)
+        return other
+
+    def _set_features(self, features: str, name: str) -> None:
+        self._features = check_features(features)
+        self.name = name or f"{self._path.name.removesuffix('.gz').rpartition('.')[0] or self._path.name}: {features}"
+        self.fingerprint = hashlib.sha256(f"{self._table.checksum} {features}".encode()).hexdigest()
+
+    def vectors(self, pairs: Sequence[Pair]) -> tuple[Vectors, Known]:
+        row = {word: number for number, word in enumerate(dict.fromkeys(word for pair in pairs for word in pair))}
+        words = np.zeros((len(row), self._table.dim), dtype=np.float32)
+        is_known = np.zeros(len(row), dtype=bool)
+        for word, number in row.items():
+            found = self._look_up(word)
+            if found is not None:
+                words[number], is_known[number] = found, True
+        heads = np.array([row[head] for head, _ in pairs], dtype=int)
+        tails = np.array([row[tail] for _, tail in pairs], dtype=int)
+        known = is_known[heads] & is_known[tails]
+        vectors = np.concatenate([feature(words[heads], words[tails]) for feature in self._features], axis=1)
+        vectors[~known] = 0
+        return vectors, known
+
+    def _look_up(self, word: str) -> Vector | None:
+        if self._words is not None and word not in self._words:
+            raise RelvecError(f"{word!r} is none of the words that {self._path} was read for; read it for all words.")
+        found = self._table.find(spellings(word))
+        if found is not None:
+            return found
+        parts = parts_of(word)
+        of_parts = [self._look_up_part(part) for part in parts]
+        present = [vector for vector in of_parts if vector is not None]
+        return np.mean(present, axis=0) if present and len(present) == len(parts) else None
+
+    def _look_up_part(self, part: str) -> Vector | None:
+        found = self._table.find(spellings(part))
+        return self._table.subwords(part) if found is None and self._table.subwords is not None else found
+
+
+def _keys(words: Iterable[str]) -> set[str]:
+    return {key for word in words for part in (word, *parts_of(word)) for key in spellings(part)}

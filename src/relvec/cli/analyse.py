@@ -1,0 +1,87 @@
+"""relvec analyse: relations a model never saw, and a map of its vectors."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from relvec.cli.options import DataDir, Device, Json, Model, print_json, print_table
+from relvec.encoders.catalog import DEFAULT_MODEL
+from relvec.errors import RelvecError
+
+app = typer.Typer(help="Look into a model: relations it never saw, a map of its vectors.", no_args_is_help=True)
+
+
+@app.command("unseen-category")
+def unseen(
+    category: Annotated[str, typer.Option(help="The category to train without; in SemEval, 1 is Class Inclusion.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for both models.")],
+    config: Annotated[Path | None, typer.Option(help="The recipe file (TOML) of both models.")] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="A classification dataset by name or folder; by default all.")
+    ] = None,
+    data_dir: DataDir = None,
+    runs: Annotated[Path, typer.Option(help="The folder in which results are kept.")] = Path("runs"),
+    seed: Annotated[int, typer.Option(help="Decides every random choice of the classifiers.")] = 0,
+    jobs: Annotated[int | None, typer.Option(help="Classifiers trained at once; by default one a core.")] = None,
+    json: Json = False,
+) -> None:
+    """Train with and without a category of relations; compare both on lexical relation classification.
+
+    The same command again goes on after an interruption.
+    """
+    from relvec.training.recipe import Recipe
+
+    recipe = Recipe.from_toml(config) if config else Recipe()
+    try:
+        from relvec.analyses.unseen_category import unseen_category
+    except ImportError as error:
+        raise RelvecError(f"This analysis needs {error.name}; install relvec[train,evaluate].") from error
+    found = unseen_category(
+        recipe,
+        category,
+        output,
+        dataset or (),
+        data_dir=data_dir,
+        runs=runs,
+        seed=seed,
+        jobs=jobs,
+        command=shlex.join(["relvec", *sys.argv[1:]]),
+    )
+    if json:
+        scores = {"trained_on_all": found.trained_on_all, "trained_without": found.trained_without}
+        print_json({"category": found.category, **scores})
+    else:
+        columns = found.columns()
+        title = f"F1 without category {category} (difference to the model trained on all)"
+        print_table(columns, found.rows(), title=title, right=tuple(columns[1:]))
+
+
+@app.command("map")
+def relation_map(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The picture: .svg or .png; a .csv goes beside it.")],
+    model: Model = DEFAULT_MODEL,
+    data: Annotated[str, typer.Option(help="Training data or a classification dataset, by name or path.")] = "bundled",
+    relation: Annotated[list[str] | None, typer.Option(help="A relation to draw; may be repeated.")] = None,
+    method: Annotated[str, typer.Option(help="pca or tsne.")] = "pca",
+    limit: Annotated[int, typer.Option(min=1, help="The most pairs of a relation.")] = 60,
+    seed: Annotated[int, typer.Option(help="Decides where t-SNE puts the pairs.")] = 0,
+    data_dir: DataDir = None,
+    device: Device = None,
+) -> None:
+    """Draw the vectors of some relations in the plane, and write where they lie."""
+    from relvec.analyses import map_picture, relation_map
+
+    wanted = relation_map.check_method(method)
+    map_picture.check_picture(output)
+    groups = relation_map.load_groups(data, relation or [], data_dir=data_dir, limit=limit)
+    from relvec.evaluation.vectors import ModelVectors
+    from relvec.model import RelBERT
+
+    vectors = ModelVectors(RelBERT.from_pretrained(model, device=device))
+    found = relation_map.relation_map(vectors, groups, wanted, seed)
+    map_picture.draw_map(found, output)
+    found.save_coordinates(output.with_suffix(".csv"))
+    typer.echo(f"{len(found.pairs):,} pairs of {len(groups)} relations -> {output}", err=True)

@@ -1,0 +1,170 @@
+"""Lexical relation classification with frozen vectors (sections 4.2 and 5.2 of the paper), and its scores."""
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from relvec.errors import RelvecError, did_you_mean
+from relvec.evaluation.intervals import bootstrap_interval
+from relvec.evaluation.labelled_pairs import LabelledPairs, Part
+from relvec.evaluation.mlp_grid import GridData, best_of, fit_grid
+from relvec.pairs import Pair
+from relvec.similarity import Vectors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from relvec.evaluation.vectors import Known, PairVectors
+
+Parts = Mapping[Part, LabelledPairs]
+
+
+@dataclass(frozen=True)
+class ClassificationResult:
+    """The scores on the test part, and each test pair with its relation and the one that was predicted."""
+
+    metrics: dict[str, Any]
+    predictions: list[dict[str, str]]
+
+
+def evaluate_classification(
+    vectors: "PairVectors",
+    parts: Parts,
+    *,
+    exclude_labels: Collection[str] = (),
+    seed: int = 0,
+    jobs: int | None = None,
+    work_folder: "str | Path | None" = None,
+    show_progress: bool | None = None,
+) -> ClassificationResult:
+    """Train a perceptron on the vectors of the training part, choose its settings on the validation part, test it.
+
+    Features are neither scaled nor centred, as in the paper. With a `work_folder` a run that was killed goes on
+    with the settings that are not fitted yet. `jobs` is how many are fitted at once (all cores by default).
+
+    >>> from relvec import RelBERT
+    >>> from relvec.evaluation.vectors import ModelVectors
+    >>> vectors = ModelVectors(RelBERT.from_pretrained(tiny_model), "cache")
+    >>> train = LabelledPairs((("cat", "animal"), ("hot", "cold")), ("hypernym", "antonym"))
+    >>> result = evaluate_classification(vectors, {"train": train, "test": train}, jobs=1)
+    >>> result.metrics["micro_f1"], result.predictions[0]["predicted"]
+    (100.0, 'hypernym')
+    """
+    parts = usable_parts(parts, exclude_labels)
+    features, known = pair_features(vectors, [pair for part in parts.values() for pair in part.pairs])
+    ends = np.cumsum([len(part.pairs) for part in parts.values()])[:-1]
+    rows = dict(zip(parts, np.split(features, ends), strict=True))
+    data = GridData(
+        train=rows["train"],
+        train_labels=np.array(parts["train"].labels),
+        valid=rows.get("valid", features[:0]),
+        valid_labels=np.array(parts["valid"].labels if "valid" in parts else ()),
+        test=rows["test"],
+    )
+    key = _key(vectors, parts, seed)
+    grid = fit_grid(data, seed=seed, jobs=jobs, folder=work_folder, key=key, show_progress=show_progress)
+    best = best_of(grid)
+    unknown = {part: int(np.sum(~found)) for part, found in zip(parts, np.split(known, ends), strict=True)}
+    listed = [{name: value for name, value in asdict(point).items() if name != "predicted"} for point in grid]
+    chosen = listed[grid.index(best)]
+    return classification_result(parts, best.predicted, out_of_vocabulary=unknown, configuration=chosen, grid=listed)
+
+
+def pair_features(vectors: "PairVectors", pairs: Sequence[Pair]) -> "tuple[Vectors, Known]":
+    """What a classifier sees of each pair, and whether all of it is known: [(h, t)], or [(h, t); (t, h)].
+
+    The second direction is there where the vectors have one. Each distinct pair is asked for once; zeros stand for
+    what is unknown.
+
+    >>> from relvec import RelBERT
+    >>> from relvec.evaluation.vectors import ModelVectors
+    >>> features, known = pair_features(ModelVectors(RelBERT.from_pretrained(tiny_model), "cache"), [("a", "b")])
+    >>> features.shape, known.tolist()
+    ((1, 32), [True])
+    """
+    ways = [list(pairs), [(tail, head) for head, tail in pairs]] if vectors.has_direction else [list(pairs)]
+    distinct = list(dict.fromkeys(pair for way in ways for pair in way))
+    found, known = vectors.vectors(distinct)
+    row = {pair: number for number, pair in enumerate(distinct)}
+    rows = np.array([[row[pair] for pair in way] for way in ways], dtype=np.intp).T
+    features = found[rows].reshape(len(pairs), len(ways) * found.shape[1])
+    return features.astype(np.float32, copy=False), np.all(known[rows], axis=1)
+
+
+def usable_parts(parts: Parts, exclude_labels: Collection[str] = ()) -> dict[Part, LabelledPairs]:
+    """The parts without the pairs of some labels, checked for having something to learn and to test.
+
+    >>> pairs = LabelledPairs((("a", "b"), ("c", "d"), ("e", "f")), ("synonym", "part of", "antonym"))
+    >>> usable_parts({"train": pairs, "test": pairs}, exclude_labels=["part of"])["test"].labels
+    ('synonym', 'antonym')
+    """
+    known = {label for part in parts.values() for label in part.labels}
+    for label in exclude_labels:
+        if label not in known:
+            advice = did_you_mean(label, known, otherwise=f"known are {', '.join(sorted(known))}")
+            raise RelvecError(f"There is no label {label!r} to exclude; {advice}.")
+    left = {part: _without(labelled, exclude_labels) for part, labelled in parts.items()}
+    for needed in ("train", "test"):
+        if needed not in left or not left[needed].pairs:
+            raise RelvecError(f"There is no pair in the {needed} part; give some.")
+    if len(set(left["train"].labels)) < 2:
+        raise RelvecError("All training pairs have the same label; give pairs of at least two relations.")
+    return {part: labelled for part, labelled in left.items() if labelled.pairs}
+
+
+def _without(labelled: LabelledPairs, labels: Collection[str]) -> LabelledPairs:
+    rows = [row for row, label in enumerate(labelled.labels) if label not in labels]
+    return LabelledPairs(tuple(labelled.pairs[row] for row in rows), tuple(labelled.labels[row] for row in rows))
+
+
+def classification_result(parts: Parts, predicted: Sequence[str], **more: Any) -> ClassificationResult:
+    """What was predicted for the test part, with its scores, the sizes of the parts, and whatever else is told."""
+    test = parts["test"]
+    predictions = [
+        {"head": head, "tail": tail, "relation": relation, "predicted": guess}
+        for (head, tail), relation, guess in zip(test.pairs, test.labels, predicted, strict=True)
+    ]
+    sizes = {part: len(labelled.pairs) for part, labelled in parts.items()}
+    return ClassificationResult({**f1_scores(test.labels, predicted), "pairs": sizes, **more}, predictions)
+
+
+def f1_scores(relations: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:
+    """Macro and micro F1 in per cent, the 95 % interval of the latter, and the scores of each class.
+
+    With one label a pair, micro F1 is the share of pairs that are right. Macro F1 is the mean over the classes that
+    occur among the relations or the predictions.
+
+    >>> scores = f1_scores(["synonym", "synonym", "antonym", "antonym"], ["synonym", "synonym", "antonym", "synonym"])
+    >>> round(scores["macro_f1"], 1), scores["micro_f1"], scores["by_class"]["antonym"]["recall"]
+    (73.3, 75.0, 50.0)
+    """
+    try:
+        from sklearn.metrics import precision_recall_fscore_support
+    except ImportError as error:
+        raise RelvecError("Classification needs scikit-learn; run pip install 'relvec[evaluate]'.") from error
+    right = np.array(relations) == np.array(predicted)
+    low, high = bootstrap_interval(right.astype(np.float64))
+    classes = sorted({*relations, *predicted})
+    scores = precision_recall_fscore_support(relations, predicted, labels=classes, zero_division=0)
+    return {
+        "macro_f1": 100 * float(np.mean(scores[2])),
+        "micro_f1": 100 * float(right.mean()),
+        "interval": [100 * low, 100 * high],
+        "by_class": {
+            label: {
+                "f1": 100 * float(f1),
+                "precision": 100 * float(exact),
+                "recall": 100 * float(found),
+                "pairs": int(n),
+            }
+            for label, exact, found, f1, n in zip(classes, *scores, strict=True)
+        },
+    }
+
+
+def _key(vectors: "PairVectors", parts: Parts, seed: int) -> str:
+    """A checksum of all that decides the grid's results."""
+    return hashlib.sha256(repr((vectors.fingerprint, vectors.has_direction, dict(parts), seed)).encode()).hexdigest()

@@ -1,0 +1,241 @@
+"""Relation mapping: which term of one field plays the part of which term of another (Turney 2008; SCAN, 2022)?
+
+The sun is to the planet as the nucleus is to the electron: of all ways to map the source terms onto the target
+terms, the best is the one under which the relations between terms are most alike.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from relvec.data.sources import data_folder
+from relvec.errors import RelvecError, did_you_mean
+from relvec.evaluation.intervals import bootstrap_interval
+from relvec.evaluation.places import benchmark_file
+from relvec.evaluation.vectors import PairVectors
+from relvec.pairs import Pair, as_word, json_rows, read_lines
+from relvec.similarity import normalized
+
+DEFAULT_DATASET = "relation_mapping"
+HUB_ID = "relbert/relation_mapping"
+
+EXHAUSTIVE_TERMS = 9  # Turney's longest problems: 362,880 orders, half a second
+RESTARTS = 200
+_ORDERS_AT_ONCE = 8192
+
+# How Turney (2008) numbers his problems: A1 to A10 and M1 to M10.
+_KINDS = {"a": "science", "m": "metaphor"}
+
+Orders = NDArray[np.intp]
+Gains = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MappingProblem:
+    """Source terms, target terms in an order that says nothing, and the place of each source term's target."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    answer: tuple[int, ...]
+    name: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """A solved problem: the target of each source term, the right ones, the score and the share that is right."""
+
+    name: str
+    kind: str
+    source: tuple[str, ...]
+    predicted: tuple[str, ...]
+    answer: tuple[str, ...]
+    score: float
+    credit: float
+
+
+def load_problems(name: str = DEFAULT_DATASET, data_dir: str | Path | None = None) -> list[MappingProblem]:
+    """The problems in `mapping/<name>.jsonl` below the data folder, of a file, or (by default) from the hub."""
+    if name == DEFAULT_DATASET:
+        return read_problems(benchmark_file(f"mapping/{name}.jsonl", HUB_ID, "data.jsonl", data_dir), _KINDS)
+    if Path(name).expanduser().is_file():
+        return read_problems(Path(name).expanduser())
+    folder = data_folder(data_dir)
+    files = sorted(folder.glob("mapping/*.jsonl")) if folder is not None else []
+    known = {DEFAULT_DATASET: Path(), **{file.stem: file for file in files}}
+    if name not in known:
+        advice = did_you_mean(name, known, otherwise=f"known are {', '.join(known)}, or a file")
+        raise RelvecError(f"There are no mapping problems {name}; {advice}.")
+    return read_problems(known[name])
+
+
+def read_problems(path: str | Path, kinds: dict[str, str] | None = None) -> list[MappingProblem]:
+    """Problems from JSON Lines: `source` and `target`, term by term, and perhaps `id` and `type`.
+
+    A problem without a type gets that of `kinds` for the first letter of its id.
+    """
+    name, lines = read_lines(path)
+    problems = [_problem(row, where, kinds or {}) for where, row in json_rows(lines, name)]
+    if not problems:
+        raise RelvecError(f"{name} holds no problem; write one a line.")
+    return problems
+
+
+def _problem(row: Any, where: str, kinds: dict[str, str]) -> MappingProblem:
+    if not isinstance(row, dict) or not all(isinstance(row.get(side), list) for side in ("source", "target")):
+        raise RelvecError(f'{where}no "source" and "target"; write {{"source": [a, b], "target": [c, d]}}.')
+    source, target = (_terms(row[side], f"{where}{side}: ") for side in ("source", "target"))
+    if len(source) != len(target):
+        counts = f"{len(source)} source terms and {len(target)} target terms"
+        raise RelvecError(f"{where}there are {counts}; give each source term one target term.")
+    name = str(row.get("id") or "")
+    shown = shuffled(target, source)
+    answer = tuple(shown.index(term) for term in target)
+    return MappingProblem(source, shown, answer, name, str(row.get("type") or kinds.get(name[:1].lower(), "")))
+
+
+def _terms(terms: list[Any], where: str) -> tuple[str, ...]:
+    words = tuple(as_word(term, where) for term in terms)
+    if len(words) < 2:
+        raise RelvecError(f"{where}there are fewer than 2 terms; give at least 2.")
+    for place, word in enumerate(words):
+        if word in words[:place]:
+            raise RelvecError(f"{where}the term {word!r} occurs twice; give each term once.")
+    return words
+
+
+def shuffled(target: Sequence[str], source: Sequence[str]) -> tuple[str, ...]:
+    """The target terms in an order that depends on the terms alone, so that no solver can profit from the right one.
+
+    >>> shuffled(["nucleus", "electron"], ["sun", "planet"]) == shuffled(["electron", "nucleus"], ["planet", "sun"])
+    True
+    """
+    salt = "\t".join(sorted(source))
+    return tuple(sorted(target, key=lambda term: hashlib.sha256(f"{salt}\n{term}".encode()).digest()))
+
+
+def solve(problems: Sequence[MappingProblem], vectors: PairVectors) -> list[Mapping]:
+    """Map the source terms of each problem; every distinct pair of all problems is encoded in one call.
+
+        score of a mapping m = sum over i != j of cosine(vector(s_i, s_j), vector(m(s_i), m(s_j)))
+
+    A pair without a vector adds nothing.
+    """
+    distinct = list(dict.fromkeys(pair for p in problems for side in (p.source, p.target) for pair in _pairs(side)))
+    rows = normalized(vectors.vectors(distinct)[0])
+    row = {pair: number for number, pair in enumerate(distinct)}
+    solved = []
+    for problem in problems:
+        source, target = (rows[[row[pair] for pair in _pairs(side)]] for side in (problem.source, problem.target))
+        order, score = best_order(_gains(len(problem.source), source @ target.T))
+        right = order == np.array(problem.answer)
+        predicted, answer = (tuple(problem.target[place] for place in chosen) for chosen in (order, problem.answer))
+        solved.append(
+            Mapping(problem.name, problem.kind, problem.source, predicted, answer, score, float(right.mean()))
+        )
+    return solved
+
+
+def _pairs(terms: Sequence[str]) -> list[Pair]:
+    return list(permutations(terms, 2))
+
+
+def _gains(size: int, cosines: NDArray[np.floating]) -> Gains:
+    """The cosines of ordered pairs, spread to [size, size, size, size]: source i, source j, target k, target l."""
+    off_diagonal = np.flatnonzero(~np.eye(size, dtype=bool))
+    gains = np.zeros((size * size, size * size))
+    gains[np.ix_(off_diagonal, off_diagonal)] = cosines
+    return gains.reshape(size, size, size, size)
+
+
+def best_order(gains: Gains) -> tuple[Orders, float]:
+    """The order p with the highest sum over i, j of gains[i, j, p(i), p(j)], and that sum.
+
+    Gains are zero where i = j or k = l: a term has no relation to itself. The problem is one of quadratic assignment.
+    Exact by trying all orders of up to 9 terms; a seeded search with restarts for more.
+
+    >>> gains = np.zeros((2, 2, 2, 2))
+    >>> gains[0, 1, 1, 0] = 0.5
+    >>> best_order(gains)
+    (array([1, 0]), 0.5)
+    """
+    size = len(gains)
+    if size > EXHAUSTIVE_TERMS:
+        return _searched(gains)
+    orders = _all_orders(size)
+    chunks = [orders[start : start + _ORDERS_AT_ONCE] for start in range(0, len(orders), _ORDERS_AT_ONCE)]
+    sums = np.concatenate([_sums(gains, chunk) for chunk in chunks])
+    best = int(np.argmax(sums))
+    return orders[best], float(sums[best])
+
+
+@cache
+def _all_orders(size: int) -> Orders:
+    return np.array(list(permutations(range(size))), dtype=np.intp)
+
+
+def _sums(gains: Gains, orders: Orders) -> NDArray[np.float64]:
+    """The score of each of several orders [n, size]."""
+    size = len(gains)
+    by_pairs = gains.reshape(size * size, size * size)
+    places = (orders[:, :, None] * size + orders[:, None, :]).reshape(len(orders), -1)
+    return by_pairs[np.arange(size * size), places].sum(axis=1)
+
+
+def _searched(gains: Gains, seed: int = 0) -> tuple[Orders, float]:
+    """From many random orders, swap the two targets that gain most until no swap gains anything; keep the best."""
+    random = np.random.default_rng(seed)
+    mutual = gains + gains.transpose(1, 0, 3, 2)
+    found = np.stack([_swapped(mutual, random.permutation(len(gains))) for _ in range(RESTARTS)])
+    sums = _sums(gains, found)
+    best = int(np.argmax(sums))
+    return found[best], float(sums[best])
+
+
+def _swapped(mutual: Gains, order: Orders) -> Orders:
+    """`mutual` is what i at k and j at l gain together: [i, j, k, l], zero where i = j or k = l."""
+    each = np.arange(len(order))
+    while True:
+        at = mutual[:, each, :, order].sum(axis=0)[:, order]  # what term a would gain in the place of term b
+        here = np.diag(at)
+        first, second = order[:, None], order[None, :]
+        # The two who swap count each other in their new places as if the other had stayed.
+        between = mutual[each[:, None], each, first, second] + mutual[each[:, None], each, second, first]
+        change = at + at.T - here[:, None] - here + between
+        a, b = np.unravel_index(np.argmax(change), change.shape)
+        if change[a, b] <= 1e-9:
+            return order
+        order = order.copy()
+        order[[a, b]] = order[[b, a]]
+
+
+def metrics(mappings: Sequence[Mapping]) -> dict[str, Any]:
+    """Accuracy (%): the share of terms mapped right, averaged over problems; its interval; problems wholly right."""
+    earned = np.array([mapping.credit for mapping in mappings])
+    low, high = bootstrap_interval(earned)
+    kinds = np.array([mapping.kind for mapping in mappings])
+    return {
+        **_counts(earned),
+        "interval": [100 * low, 100 * high],
+        "by_type": {str(kind): _counts(earned[kinds == kind]) for kind in np.unique(kinds) if kind},
+    }
+
+
+def _counts(earned: NDArray[np.float64]) -> dict[str, float]:
+    return {
+        "accuracy": 100 * float(earned.mean()),
+        "solved": 100 * float((earned == 1).mean()),
+        "problems": len(earned),
+    }
+
+
+def prediction_rows(mappings: Sequence[Mapping]) -> list[dict[str, Any]]:
+    """Mappings as they are saved, one object a problem."""
+    return [asdict(mapping) for mapping in mappings]

@@ -1,0 +1,166 @@
+"""The paper's classifier on frozen vectors: a multi-layer perceptron, its settings chosen on validation pairs.
+
+Nothing here imports torch, so that the processes that share the grid start quickly.
+"""
+
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from relvec.errors import RelvecError
+from relvec.files import written_whole
+from relvec.progress import progress_bar
+from relvec.similarity import Vectors
+
+Labels = NDArray[np.str_]
+
+
+class GridPoint(NamedTuple):
+    """One setting of the perceptron."""
+
+    learning_rate: float
+    hidden_size: int
+
+
+GRID = tuple(GridPoint(rate, size) for rate in (0.001, 0.0001, 0.00001) for size in (100, 150, 200))
+DEFAULT_POINT = GridPoint(0.001, 100)  # scikit-learn's own, for a dataset without validation pairs
+
+
+@dataclass(frozen=True)
+class GridData:
+    """Features [pairs, columns] and labels that a classifier learns from, is chosen by, and is asked about."""
+
+    train: Vectors
+    train_labels: Labels
+    valid: Vectors
+    valid_labels: Labels
+    test: Vectors
+
+
+@dataclass(frozen=True)
+class GridResult:
+    """What one setting came to: its validation score in per cent, and its answers for the test pairs."""
+
+    learning_rate: float
+    hidden_size: int
+    iterations: int
+    converged: bool
+    valid_micro_f1: float | None
+    predicted: list[str]
+
+
+def fit_grid(
+    data: GridData,
+    *,
+    seed: int = 0,
+    jobs: int | None = None,
+    folder: str | Path | None = None,
+    key: str = "",
+    show_progress: bool | None = None,
+) -> list[GridResult]:
+    """The result of every setting, in the order of `GRID`; of the default one alone where nothing is held out.
+
+    Settings are fitted `jobs` at a time, one process each, that share the features. With a `folder`, finished
+    settings are kept there under `key`, and a run that was killed goes on with the others.
+    """
+    if jobs is not None and jobs < 1:
+        raise RelvecError(f"{jobs} jobs are impossible; use 1 or more.")
+    points = GRID if len(data.valid) else (DEFAULT_POINT,)
+    kept = _Kept(folder, key)
+    results = {point: result for point in points if (result := kept.load(point)) is not None}
+    missing = [point for point in points if point not in results]
+    with progress_bar(len(points), "Fitting classifiers", "fit", show_progress, initial=len(results)) as bar:
+        for point, result in _fitted(data, missing, seed, jobs):
+            kept.save(point, result)
+            results[point] = result
+            bar.update()
+    return [results[point] for point in points]
+
+
+def best_of(results: Sequence[GridResult]) -> GridResult:
+    """The result with the highest validation score, the first of several.
+
+    By micro F1: the rarest class of a validation part has a dozen pairs, on which macro F1 would mostly rest.
+    """
+    return max(results, key=lambda result: result.valid_micro_f1 or 0.0)
+
+
+def _fitted(
+    data: GridData, points: Sequence[GridPoint], seed: int, jobs: int | None
+) -> Iterator[tuple[GridPoint, GridResult]]:
+    """Fit each point; results come as they are ready."""
+    if not points:
+        return
+    try:
+        from joblib import Parallel, cpu_count, delayed
+    except ImportError as error:
+        raise RelvecError("Classification needs scikit-learn; run pip install 'relvec[evaluate]'.") from error
+    # Small rates and large layers take longest: begun first, they leave no process idle at the end.
+    longest_first = sorted(points, key=lambda point: (point.learning_rate, -point.hidden_size))
+    workers = min(jobs or cpu_count(), len(points))
+    # joblib maps large arrays into every process instead of copying them.
+    parallel = Parallel(n_jobs=workers, return_as="generator_unordered")
+    yield from parallel(delayed(_fit)(point, data, seed) for point in longest_first)
+
+
+def _fit(point: GridPoint, data: GridData, seed: int) -> tuple[GridPoint, GridResult]:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
+    from threadpoolctl import threadpool_limits
+
+    model = MLPClassifier(
+        hidden_layer_sizes=(point.hidden_size,), learning_rate_init=point.learning_rate, random_state=seed
+    )
+    # One thread: the processes fill the cores, and the result does not depend on how many there are.
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        # scikit-learn makes a warning of Ctrl-C and keeps the half-trained model: that must not pass for a result.
+        warnings.filterwarnings("error", message="Training interrupted")
+        try:
+            model.fit(data.train, data.train_labels)
+        except UserWarning as error:
+            raise KeyboardInterrupt from error
+        score = 100 * float(np.mean(model.predict(data.valid) == data.valid_labels)) if len(data.valid) else None
+        predicted = model.predict(data.test).tolist()
+    return point, GridResult(*point, model.n_iter_, model.n_iter_ < model.max_iter, score, predicted)
+
+
+class _Kept:
+    """Finished points on disk, a small file each."""
+
+    def __init__(self, folder: str | Path | None, key: str) -> None:
+        self._folder = None if folder is None else Path(folder)
+        self._key = key
+        if self._folder is not None:
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise RelvecError(f"Cannot make {self._folder}: {error.strerror}; choose another folder.") from error
+
+    def load(self, point: GridPoint) -> GridResult | None:
+        path = self._path(point)
+        if path is None or not path.is_file():
+            return None
+        try:
+            return GridResult(**json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
+            raise RelvecError(f"{path} is no result of relvec ({error}); remove it.") from error
+
+    def save(self, point: GridPoint, result: GridResult) -> None:
+        path = self._path(point)
+        if path is not None:
+            try:
+                with written_whole(path) as partial:
+                    partial.write_text(json.dumps(asdict(result), ensure_ascii=False), encoding="utf-8")
+            except OSError as error:
+                raise RelvecError(f"Cannot write {path}: {error.strerror}; free space there.") from error
+
+    def _path(self, point: GridPoint) -> Path | None:
+        name = f"{self._key[:16]}-{point.learning_rate:g}-{point.hidden_size}.json"
+        return None if self._folder is None else self._folder / name

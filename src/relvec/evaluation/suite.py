@@ -1,0 +1,175 @@
+"""A system on many datasets: each dataset's record is saved as soon as it is there."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from relvec.data.rated import RatedRelation
+from relvec.errors import RelvecError
+from relvec.evaluation import mapping
+from relvec.evaluation.analogy import OutOfVocabulary, metrics, predict, prediction_rows
+from relvec.evaluation.classification import Parts, evaluate_classification
+from relvec.evaluation.fine_tuning import FineTuning, evaluate_fine_tuned
+from relvec.evaluation.mapping import MappingProblem
+from relvec.evaluation.questions import Part, Question
+from relvec.evaluation.records import Record, find_record, save_record
+from relvec.evaluation.systems import System
+from relvec.evaluation.validation_loss import validation_loss
+from relvec.evaluation.vectors import ModelVectors, PairVectors
+from relvec.similarity import Scoring
+
+
+def analogy_records(
+    system: System,
+    questions: Mapping[str, Sequence[Question]],
+    part: Part,
+    runs: str | Path,
+    *,
+    scoring: Scoring = "forward",
+    out_of_vocabulary: OutOfVocabulary = "wrong",
+    fallbacks: Mapping[str, Sequence[int | None]] | None = None,
+    command: str = "",
+) -> Iterator[Record]:
+    """Answer the questions of each dataset and keep what came of it."""
+    policy = system.out_of_vocabulary or out_of_vocabulary
+    for dataset, asked in questions.items():
+        solver = system.solver_for(dataset, part, asked, scoring)
+        predictions = predict(asked, solver.scores(asked), policy, (fallbacks or {}).get(dataset))
+        record = Record(
+            task="analogy",
+            system=system.name,
+            dataset=dataset,
+            part=part,
+            fingerprint=solver.fingerprint,
+            settings={"scoring": scoring, "out_of_vocabulary": policy},
+            metrics=metrics(dataset, predictions),
+            facts=system.facts,
+            command=command,
+        )
+        save_record(record, runs, prediction_rows(predictions))
+        yield record
+
+
+def classification_records(
+    system: System,
+    datasets: Mapping[str, Parts],
+    runs: str | Path,
+    *,
+    exclude_labels: Collection[str] = (),
+    seed: int = 0,
+    jobs: int | None = None,
+    command: str = "",
+    show_progress: bool | None = None,
+) -> Iterator[Record]:
+    """Train and test a classifier on frozen vectors; a dataset that has its record is not done again."""
+    vectors = vectors_of(system)
+    settings = {"classifier": "mlp", "seed": seed, **_without(exclude_labels)}
+    for dataset, parts in datasets.items():
+        blank = Record("classification", system.name, dataset, "test", vectors.fingerprint, settings, {})
+        record = find_record(blank, runs)
+        if record is None:
+            result = evaluate_classification(
+                vectors,
+                parts,
+                exclude_labels=exclude_labels,
+                seed=seed,
+                jobs=jobs,
+                work_folder=_work_folder(runs, blank),
+                show_progress=show_progress,
+            )
+            record = replace(blank, metrics=result.metrics, facts=system.facts, command=command)
+            save_record(record, runs, result.predictions)
+        yield record
+
+
+def fine_tuning_records(
+    system: System,
+    datasets: Mapping[str, Parts],
+    runs: str | Path,
+    *,
+    exclude_labels: Collection[str] = (),
+    recipe: FineTuning | None = None,
+    command: str = "",
+    show_progress: bool | None = None,
+) -> Iterator[Record]:
+    """Train the encoder itself with a linear head on each dataset; a dataset that has its record is not done again."""
+    vectors = vectors_of(system)
+    if not isinstance(vectors, ModelVectors):
+        raise RelvecError(f"{system.name} has no encoder to fine-tune; choose a model.")
+    recipe = recipe or FineTuning()
+    settings = {**recipe.settings, **_without(exclude_labels)}
+    for dataset, parts in datasets.items():
+        blank = Record("classification", system.name, dataset, "test", vectors.fingerprint, settings, {})
+        record = find_record(blank, runs)
+        if record is None:
+            result = evaluate_fine_tuned(
+                vectors.model,
+                parts,
+                recipe,
+                exclude_labels=exclude_labels,
+                work_folder=_work_folder(runs, blank),
+                show_progress=show_progress,
+            )
+            record = replace(blank, metrics=result.metrics, facts=system.facts, command=command)
+            save_record(record, runs, result.predictions)
+        yield record
+
+
+def mapping_records(
+    system: System, problems: Mapping[str, Sequence[MappingProblem]], runs: str | Path, *, command: str = ""
+) -> Iterator[Record]:
+    """Solve the mapping problems of each dataset."""
+    vectors = vectors_of(system)
+    for dataset, asked in problems.items():
+        solved = mapping.solve(asked, vectors)
+        record = Record(
+            task="mapping",
+            system=system.name,
+            dataset=dataset,
+            part="test",
+            fingerprint=vectors.fingerprint,
+            settings={},
+            metrics=mapping.metrics(solved),
+            facts=system.facts,
+            command=command,
+        )
+        save_record(record, runs, mapping.prediction_rows(solved))
+        yield record
+
+
+def loss_record(
+    system: System, data: str, relations: Sequence[RatedRelation], runs: str | Path, *, loss: str, command: str = ""
+) -> Record:
+    """The loss of a model on the held-out pairs of training data."""
+    vectors = vectors_of(system)
+    if not isinstance(vectors, ModelVectors):
+        raise RelvecError(f"{system.name} is no model and has no loss; choose a model.")
+    record = Record(
+        task="loss",
+        system=system.name,
+        dataset=Path(data).name,
+        part="valid",
+        fingerprint=vectors.fingerprint,
+        settings={"loss": loss},
+        metrics=validation_loss(vectors.model, relations, loss),
+        facts=system.facts,
+        command=command,
+    )
+    save_record(record, runs)
+    return record
+
+
+def vectors_of(system: System) -> PairVectors:
+    """The vectors of a system that has some."""
+    if system.vectors is None:
+        raise RelvecError(f"{system.name} answers questions but has no vectors; choose a model or word vectors.")
+    return system.vectors
+
+
+def _without(labels: Collection[str]) -> dict[str, str]:
+    return {"without": "+".join(sorted(labels))} if labels else {}
+
+
+def _work_folder(runs: str | Path, record: Record) -> Path:
+    """Where a record's unfinished work is kept; the records' own files are one level higher."""
+    return Path(runs) / record.path.parent / "work" / record.path.stem

@@ -1,0 +1,73 @@
+"""What is evaluated: a model or a baseline, under one name, ready to answer."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from relvec.encoders.loading import load_config, relbert_config
+from relvec.encoders.resolve import resolve
+from relvec.evaluation.analogy import CosineSolver, OutOfVocabulary, Solver
+from relvec.evaluation.questions import Part, Question
+from relvec.evaluation.vectors import ModelVectors, PairVectors
+from relvec.model import BATCH_SIZE, RelBERT
+from relvec.similarity import Scoring
+
+SolverFor = Callable[[str, Part, Sequence[Question], Scoring], Solver]
+
+
+@dataclass(frozen=True)
+class System:
+    """A row of the tables: `solver_for` answers the questions of a dataset; `vectors` are for the other tasks."""
+
+    name: str
+    solver_for: SolverFor
+    vectors: PairVectors | None = None
+    out_of_vocabulary: OutOfVocabulary | None = None
+    """How its unknown questions must count, whatever the user says."""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def vector_system(vectors: PairVectors, facts: dict[str, Any], name: str = "") -> System:
+    """A system that answers by the cosine of its vectors."""
+
+    def solver_for(dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring) -> Solver:
+        return CosineSolver(vectors, scoring)
+
+    return System(name or vectors.name, solver_for, vectors, facts=facts)
+
+
+def model_system(
+    source: str,
+    *,
+    template: str | None = None,
+    pooling: str | None = None,
+    name: str = "",
+    device: str | None = None,
+    batch_size: int = BATCH_SIZE,
+    show_progress: bool | None = None,
+) -> System:
+    """A RelBERT by name, folder or hub id, perhaps with another prompt; its encodings are kept on disk."""
+    model = RelBERT.from_pretrained(source, template=template, pooling=pooling, device=device)
+    prompt = f" ({f'template {template}' if template else ''}{', ' if template and pooling else ''}{pooling or ''})"
+    name = name or model.name + (prompt if template or pooling else "")
+    vectors = ModelVectors(model, name=name, batch_size=batch_size, show_progress=show_progress)
+    return vector_system(vectors, model_facts(model, source))
+
+
+def model_facts(model: RelBERT, source: str) -> dict[str, Any]:
+    """What describes a model in a report; an encoder that was never tuned on relations is `vanilla`."""
+    folder = resolve(source)
+    is_tuned = bool(relbert_config(load_config(folder), folder))
+    training = model.training_record
+    recipe = training.get("recipe", {})
+    facts = {
+        "kind": "relation model" if is_tuned else "vanilla",
+        "base": training.get("base") or Path(source).name,
+        "template": model.template.text,
+        "pooling": model.pooling,
+        "data": recipe.get("data"),
+        "loss": recipe.get("loss"),
+        "seed": recipe.get("seed"),
+    }
+    return {name: value for name, value in facts.items() if value is not None}

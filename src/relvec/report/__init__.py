@@ -1,0 +1,1 @@
+"""Saved results as tables and figures, beside the numbers that were published."""

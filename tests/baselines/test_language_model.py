@@ -1,0 +1,252 @@
+"""Likelihoods against plain loops over tokens, on tiny random language models."""
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    BertConfig,
+    GPT2Config,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    RobertaConfig,
+)
+
+from relvec import RelvecError
+from relvec.baselines.language_model import LanguageModel
+from relvec.baselines.text_cache import TextCache
+
+TEXTS = [
+    "Paris is to France as Tokyo is to Japan",
+    "coffee",
+    "a baker makes bread, and São Paulo is a city; the winemaker makes wine",
+    "ice cream is to cold as tea is to cup",
+]
+SIZES: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+Build = Callable[[str], Path]
+
+
+def randomised(model: PreTrainedModel) -> PreTrainedModel:
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "norm" not in name.lower() and "ln" not in name:
+                weight.normal_(0, 0.3)
+    return model
+
+
+@pytest.fixture(scope="session")
+def build(tiny_folders: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Ask for an architecture, get the folder of a tiny language model (built once)."""
+    root = tmp_path_factory.mktemp("language-models")
+
+    def folder_of(architecture: str) -> Path:
+        folder = root / architecture
+        if not folder.exists():
+            tokenizer = AutoTokenizer.from_pretrained(tiny_folders("bert" if architecture == "bert" else "roberta"))
+            size, pad = len(tokenizer), tokenizer.pad_token_id
+            if architecture == "gpt2":
+                config: Any = GPT2Config(vocab_size=size, n_positions=64, n_embd=16, n_layer=2, n_head=2)
+                model = AutoModelForCausalLM.from_config(config)
+            else:
+                kind: Any = RobertaConfig if architecture == "roberta" else BertConfig
+                config = kind(vocab_size=size, pad_token_id=pad, max_position_embeddings=66, **SIZES)
+                model = AutoModelForMaskedLM.from_config(config)
+            randomised(model).save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+        return folder
+
+    return folder_of
+
+
+def parts(folder: Path, causal: bool) -> tuple[Any, PreTrainedTokenizerBase]:
+    auto: Any = AutoModelForCausalLM if causal else AutoModelForMaskedLM
+    return auto.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+
+
+def plain_causal(model: Any, tokenizer: PreTrainedTokenizerBase, text: str) -> float:
+    """Token after token, each from nothing but the tokens before it."""
+    before = [tokenizer.bos_token_id]
+    total = 0.0
+    for token in tokenizer(text, add_special_tokens=False).input_ids:
+        with torch.no_grad():
+            total += torch.log_softmax(model(torch.tensor([before])).logits[0, -1], -1)[token].item()
+        before.append(token)
+    return total
+
+
+def plain_masked(model: Any, tokenizer: PreTrainedTokenizerBase, text: str) -> float:
+    """One token masked at a time, one text at a time."""
+    ids = tokenizer(text).input_ids
+    total = 0.0
+    for place in range(1, len(ids) - 1):
+        masked = [*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]]
+        with torch.no_grad():
+            total += torch.log_softmax(model(torch.tensor([masked])).logits[0, place], -1)[ids[place]].item()
+    return total
+
+
+def test_causal_likelihood_equals_a_plain_loop_over_tokens(build: Build, tmp_path: Path) -> None:
+    model, tokenizer = parts(build("gpt2"), causal=True)
+    lm = LanguageModel.from_pretrained(build("gpt2"), cache_folder=tmp_path)
+    assert lm.is_causal
+    for text, found in zip(TEXTS, lm.likelihoods(TEXTS), strict=True):
+        assert found.log_probability == pytest.approx(plain_causal(model, tokenizer, text), abs=1e-3)
+        assert found.tokens == len(tokenizer(text, add_special_tokens=False).input_ids)
+
+
+@pytest.mark.parametrize("architecture", ["roberta", "bert"])
+def test_masked_likelihood_equals_masking_one_token_at_a_time(build: Build, tmp_path: Path, architecture: str) -> None:
+    model, tokenizer = parts(build(architecture), causal=False)
+    lm = LanguageModel.from_pretrained(build(architecture), cache_folder=tmp_path)
+    assert not lm.is_causal
+    for text, found in zip(TEXTS, lm.likelihoods(TEXTS), strict=True):
+        assert found.log_probability == pytest.approx(plain_masked(model, tokenizer, text), abs=1e-3)
+        assert found.tokens == len(tokenizer(text).input_ids) - 2
+
+
+def test_a_model_without_start_token_leaves_the_first_token_out(build: Build, tmp_path: Path) -> None:
+    model, tokenizer = parts(build("gpt2"), causal=True)
+    with_start = LanguageModel(model, tokenizer, name="m", is_causal=True, cache_folder=tmp_path)
+    (whole,) = with_start.likelihoods(TEXTS[:1])
+    tokenizer.bos_token = None
+    without = LanguageModel(model, tokenizer, name="m", is_causal=True, cache_folder=tmp_path)
+    assert without.fingerprint != with_start.fingerprint
+    assert without.likelihoods(TEXTS[:1])[0].tokens == whole.tokens - 1
+
+
+@pytest.mark.parametrize("architecture", ["gpt2", "roberta"])
+def test_batching_and_padding_do_not_change_values(build: Build, tmp_path: Path, architecture: str) -> None:
+    found = [
+        LanguageModel.from_pretrained(
+            build(architecture), cache_folder=tmp_path / str(size), tokens_per_batch=size
+        ).likelihoods(TEXTS)
+        for size in (1, 70, 4096)
+    ]
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            assert one.log_probability == pytest.approx(two.log_probability, abs=1e-3)
+            assert one.tokens == two.tokens
+
+
+def test_perplexity_is_the_inverse_geometric_mean_of_the_token_probabilities(build: Build, tmp_path: Path) -> None:
+    (found,) = LanguageModel.from_pretrained(build("gpt2"), cache_folder=tmp_path).likelihoods(TEXTS[:1])
+    assert found.perplexity**-found.tokens == pytest.approx(torch.tensor(found.log_probability).double().exp().item())
+
+
+class Counted(torch.nn.Module):
+    """Counts the rows that go through a model."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model, self.rows = model, 0
+        self.base_model, self.config = model.base_model, model.config
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu")
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
+        self.rows += len(input_ids)
+        return self.model(input_ids=input_ids, attention_mask=attention_mask)
+
+
+def test_each_distinct_text_is_read_once_ever(build: Build, tmp_path: Path) -> None:
+    model, tokenizer = parts(build("gpt2"), causal=True)
+    counted: Any = Counted(model)
+    lm = LanguageModel(counted, tokenizer, name="m", is_causal=True, cache_folder=tmp_path)
+    first = lm.likelihoods([*TEXTS, *TEXTS])
+    assert counted.rows == len(TEXTS)
+    assert first[: len(TEXTS)] == first[len(TEXTS) :]
+    again = LanguageModel(counted, tokenizer, name="m", is_causal=True, cache_folder=tmp_path)
+    assert again.likelihoods(TEXTS) == first[: len(TEXTS)]
+    assert counted.rows == len(TEXTS)
+
+
+def test_a_line_that_a_kill_cut_short_is_computed_again(build: Build, tmp_path: Path) -> None:
+    def load() -> LanguageModel:
+        return LanguageModel.from_pretrained(build("gpt2"), cache_folder=tmp_path)
+
+    whole = load().likelihoods(TEXTS)
+    (file,) = tmp_path.glob("*/texts.jsonl")
+    content = file.read_bytes()
+    file.write_bytes(content[:-9])
+    assert load().likelihoods(TEXTS) == whole
+    assert sorted(file.read_bytes().splitlines()) == sorted(content.splitlines())
+
+
+def test_two_writers_share_a_cache(tmp_path: Path) -> None:
+    one, two = TextCache(tmp_path), TextCache(tmp_path)
+    one.add({"a\u2028b": 1})
+    two.add({"a\u2028b": 1, "c\nd": 2})
+    one.add({"e": 3})
+    assert [TextCache(tmp_path)[text] for text in ("a\u2028b", "c\nd", "e")] == [1, 2, 3]
+    assert len((tmp_path / "texts.jsonl").read_bytes().split(b"\n")) == 4
+
+
+def test_a_damaged_cache_says_which_file_to_remove(tmp_path: Path) -> None:
+    (tmp_path / "texts.jsonl").write_text("nonsense\n")
+    with pytest.raises(RelvecError, match=r"texts\.jsonl is damaged"):
+        TextCache(tmp_path)
+
+
+def test_fingerprint_follows_the_weights(build: Build, tmp_path: Path) -> None:
+    model, tokenizer = parts(build("gpt2"), causal=True)
+    before = LanguageModel(model, tokenizer, name="m", is_causal=True, cache_folder=tmp_path).fingerprint
+    assert before == LanguageModel.from_pretrained(build("gpt2"), cache_folder=tmp_path).fingerprint
+    with torch.no_grad():
+        model.transformer.wte.weight[0, 0] += 1
+    assert LanguageModel(model, tokenizer, name="m", is_causal=True, cache_folder=tmp_path).fingerprint != before
+
+
+def test_a_text_too_long_is_an_error(build: Build, tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match="tokens where gpt2 takes 64; shorten it"):
+        LanguageModel.from_pretrained(build("gpt2"), cache_folder=tmp_path).likelihoods(["Paris is " * 64])
+
+
+def test_an_encoder_without_a_head_is_no_language_model(tiny_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match="predicts no words; use a language model"):
+        LanguageModel.from_pretrained(tiny_folder, cache_folder=tmp_path)
+
+
+def test_pickled_weights_are_refused(build: Build, tmp_path: Path) -> None:
+    folder = tmp_path / "pickled"
+    model, tokenizer = parts(build("gpt2"), causal=True)
+    model.config.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    with pytest.raises(RelvecError, match=r"holds no model\.safetensors"):
+        LanguageModel.from_pretrained(folder, cache_folder=tmp_path)
+
+
+def test_a_masked_architecture_read_as_causal_does_not_look_ahead(build: Build, tmp_path: Path) -> None:
+    lm = LanguageModel.from_pretrained(build("roberta"), kind="causal", cache_folder=tmp_path)
+    model = AutoModelForCausalLM.from_pretrained(build("roberta"), is_decoder=True).eval()
+    tokenizer = AutoTokenizer.from_pretrained(build("roberta"))
+    assert lm.is_causal
+    (found,) = lm.likelihoods(TEXTS[:1])
+    assert found.log_probability == pytest.approx(plain_causal(model, tokenizer, TEXTS[0]), abs=1e-3)
+
+
+def test_an_unknown_kind_is_an_error(build: Build) -> None:
+    unknown: Any = "casual"
+    with pytest.raises(RelvecError, match="choose one of causal, masked"):
+        LanguageModel.from_pretrained(build("gpt2"), kind=unknown)
+
+
+def test_a_missing_gguf_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match="There is no file"):
+        LanguageModel.from_pretrained(tmp_path / "none.gguf")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("gguf") is not None, reason="gguf is installed")
+def test_gguf_without_its_package_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    with pytest.raises(RelvecError, match="pip install gguf"):
+        LanguageModel.from_pretrained(tmp_path / "model.gguf")

@@ -1,0 +1,197 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relvec.evaluation.questions import ANALOGY_DATASETS
+from relvec.evaluation.records import load_predictions, load_records
+
+Relvec = Callable[..., Any]
+
+QUESTIONS = [
+    {"stem": ["Paris", "France"], "choice": [["cup", "tea"], ["Paris", "France"]], "answer": 1, "prefix": "gram1"},
+    {"stem": ["hot", "cold"], "choice": [["hot", "cold"], ["big", "bigger"], ["a", "b"]], "answer": 0, "prefix": "x"},
+]
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELVEC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    """A data folder with all analogy datasets, a classification dataset and a mapping problem, each tiny."""
+    root = tmp_path / "data"
+    for dataset in {dataset.folder for dataset in ANALOGY_DATASETS.values()}:
+        folder = root / "analogy" / dataset
+        folder.mkdir(parents=True)
+        for part in ("valid", "test"):
+            (folder / f"{part}.jsonl").write_text("\n".join(map(json.dumps, QUESTIONS)))
+    rows = [("cat", "animal", "HYPER"), ("rose", "flower", "HYPER"), ("hot", "cold", "RANDOM"), ("up", "tea", "RANDOM")]
+    (root / "lexrel" / "root09").mkdir(parents=True)
+    for part in ("train", "valid", "test"):
+        lines = [json.dumps({"head": head, "tail": tail, "relation": label}) for head, tail, label in rows]
+        (root / "lexrel" / "root09" / f"{part}.jsonl").write_text("\n".join(lines))
+    (root / "mapping").mkdir()
+    problem = {"source": ["sun", "planet", "gravity"], "target": ["nucleus", "electron", "charge"]}
+    (root / "mapping" / "relation_mapping.jsonl").write_text(json.dumps(problem))
+    return root
+
+
+def test_analogies_are_answered_and_kept(relvec: Relvec, tiny_folder: Path, data_dir: Path) -> None:
+    ways = ["--scoring", "forward", "--scoring", "bidirectional"]
+    result = relvec("evaluate", "analogy", "--model", tiny_folder, "--data-dir", data_dir, *ways)
+    assert result.code == 0, result.err
+    assert len(result.out.splitlines()) == 1 + 2 * len(ANALOGY_DATASETS)
+    records = load_records("runs")
+    assert {record.metrics["accuracy"] for record in records} == {100.0}
+    assert {record.dataset: record.metrics["questions"] for record in records}["sat_full"] == 2 * len(QUESTIONS)
+    assert records[0].facts["kind"] == "relation model"
+    assert records[0].command.startswith("relvec evaluate analogy")
+    assert [row["predicted"] for row in load_predictions(records[0], "runs")] == [1, 0]
+
+
+def test_the_second_run_encodes_nothing(
+    relvec: Relvec, tiny_folder: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["evaluate", "analogy", "--model", tiny_folder, "--data-dir", data_dir, "--json"]
+    first = relvec(*arguments)
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("a pair was encoded twice")
+
+    monkeypatch.setattr("relvec.model.RelBERT._encode_distinct", fail)
+    assert relvec(*arguments).out == first.out
+
+
+def test_an_untrained_encoder_with_another_prompt_is_another_system(
+    relvec: Relvec, tiny_folder: Path, data_dir: Path
+) -> None:
+    for prompt in ([], ["--template", "3", "--pooling", "mask"]):
+        options = ["--model", tiny_folder, "--data-dir", data_dir, "--dataset", "u2", *prompt]
+        assert relvec("evaluate", "analogy", *options).code == 0
+    plain, prompted = load_records("runs")
+    assert plain.system == tiny_folder.name
+    assert prompted.system == f"{tiny_folder.name} (template 3, mask)"
+    assert plain.fingerprint != prompted.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("settings", "accuracy"),
+    [
+        (["random"], 100 * (1 / 2 + 1 / 3) / 2),
+        (["word-vectors", "--set", "vectors=words.txt", "--set", "features=diff"], 50.0),
+        (["pair-vectors", "--set", "pairs=pairs.txt"], 50.0),
+        (["word-vectors", "--set", "vectors=words.txt", "--set", "pairs=pairs.txt"], 50.0),
+        (["pmi", "--set", "corpus=corpus.txt", "--set", "window=3"], 50.0),
+        (["predictions", "--set", "file=saved.jsonl", "--set", "column=mine"], 50.0),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_baselines_answer_the_same_questions(
+    relvec: Relvec, data_dir: Path, settings: list[str], accuracy: float
+) -> None:
+    # Only the first question's words are known; the second counts as wrong.
+    Path("words.txt").write_text("Paris 1 0\nFrance 0 1\ncup 3 1\ntea 5 2\n")
+    Path("pairs.txt").write_text("Paris__France 1 0\ncup__tea 0 1\n")
+    Path("corpus.txt").write_text("Paris is in France, and Paris is France. A cup, a saucer, a pot and some tea.")
+    rows = [{"dataset": "u2", "split": "test", "index": n, "answer": q["answer"]} for n, q in enumerate(QUESTIONS)]
+    given = [{**row, "mine": answer} for row, answer in zip(rows, (1, None), strict=True)]
+    Path("saved.jsonl").write_text("\n".join(map(json.dumps, given)))
+    options = ["--data-dir", data_dir, "--dataset", "u2", "--json"]
+    result = relvec("evaluate", "analogy", "--baseline", *settings, *options)
+    assert result.code == 0, result.err
+    assert json.loads(result.out)[0]["accuracy"] == pytest.approx(accuracy)
+
+
+def test_unknown_words_can_take_the_answers_of_another_system(relvec: Relvec, data_dir: Path) -> None:
+    rows = [{"dataset": "u2", "split": "test", "index": n, "answer": q["answer"]} for n, q in enumerate(QUESTIONS)]
+    given = [{**row, "mine": None, "pmi": row["answer"]} for row in rows]
+    Path("saved.jsonl").write_text("\n".join(map(json.dumps, given)))
+    options = ["--data-dir", data_dir, "--dataset", "u2", "--json"]
+    arguments = [
+        "evaluate",
+        "analogy",
+        "--baseline",
+        "predictions",
+        "--set",
+        "file=saved.jsonl",
+        "--set",
+        "column=mine",
+    ]
+    assert json.loads(relvec(*arguments, *options).out)[0]["accuracy"] == 0
+    fallback = ["--out-of-vocabulary", "fallback", "--fallback", "saved.jsonl:pmi"]
+    assert json.loads(relvec(*arguments, *options, *fallback).out)[0]["accuracy"] == 100
+
+
+@pytest.mark.parametrize("how", [[], ["--fine-tune"]])
+def test_classification_is_scored_and_kept(relvec: Relvec, tiny_folder: Path, data_dir: Path, how: list[str]) -> None:
+    options = ["--model", tiny_folder, "--data-dir", data_dir, "--dataset", "root09", "--jobs", "1", "--json", *how]
+    result = relvec("evaluate", "classification", *options)
+    assert result.code == 0, result.err
+    (found,) = json.loads(result.out)
+    assert found["classifier"] == ("fine-tuned" if how else "mlp")
+    assert found["pairs"] == {"train": 4, "valid": 4, "test": 4}
+    again = relvec("evaluate", "classification", *options)
+    assert again.out == result.out
+
+
+def test_mapping_and_loss_are_scored(relvec: Relvec, tiny_folder: Path, data_dir: Path) -> None:
+    result = relvec("evaluate", "mapping", "--model", tiny_folder, "--data-dir", data_dir, "--json")
+    assert result.code == 0, result.err
+    assert 0 <= json.loads(result.out)[0]["accuracy"] <= 100
+    result = relvec("evaluate", "loss", "--model", tiny_folder, "--data", "bundled", "--json")
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["loss"] > 0
+    assert {record.task for record in load_records("runs")} == {"mapping", "loss"}
+
+
+def test_results_become_a_report(relvec: Relvec, tiny_folder: Path, data_dir: Path) -> None:
+    relvec("evaluate", "analogy", "--model", tiny_folder, "--data-dir", data_dir)
+    result = relvec("report", "--runs", "runs", "-o", "report", "--no-figures")
+    assert result.code == 0, result.err
+    assert tiny_folder.name in Path("report/results.md").read_text()
+
+
+def test_the_baselines_are_listed(relvec: Relvec) -> None:
+    names = {line.split("\t")[0] for line in relvec("baselines").out.splitlines()}
+    assert {"random", "pmi", "word-vectors", "pair-vectors", "proportion", "few-shot", "predictions"} <= names
+    assert json.loads(relvec("baselines", "--json").out)[0]["name"] == "random"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["analogy", "--baseline", "word-vector"], "did you mean 'word-vectors'"),
+        (["analogy", "--baseline", "word-vectors"], "needs vectors"),
+        (["analogy", "--baseline", "word-vectors", "--set", "vectors"], "write --set name=value"),
+        (["analogy", "--baseline", "pmi", "--set", "corpse=x"], "did you mean 'corpus'"),
+        (["analogy", "--baseline", "pmi", "--set", "corpus=x.txt", "--set", "window=ten"], "give a whole number"),
+        (["analogy", "--baseline", "random", "--model", "m"], "--baseline stands alone"),
+        (["analogy", "--baseline", "predictions", "--set", "file=nowhere.jsonl", "--set", "column=a"], "nowhere.jsonl"),
+        (["analogy", "--set", "a=b"], "--set is for baselines"),
+        (["analogy", "--dataset", "satt"], "did you mean 'sat'"),
+        (["analogy", "--part", "train"], "choose one of valid, test"),
+        (["analogy", "--scoring", "backward"], "choose one of forward, reverse, bidirectional"),
+        (["analogy", "--out-of-vocabulary", "skip"], "choose one of wrong, chance, fallback"),
+        (
+            ["analogy", "--baseline", "random", "--out-of-vocabulary", "fallback", "--fallback", "no.jsonl:a"],
+            "no.jsonl",
+        ),
+        (["classification", "--baseline", "random"], "cannot be scored on classification"),
+        (["classification", "--baseline", "word-vectors", "--fine-tune"], "no encoder to fine-tune"),
+        (["classification", "--dataset", "bles"], "did you mean 'bless'"),
+        (["classification", "--dataset", "bless"], "lexrel/bless/train.jsonl"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    relvec: Relvec, data_dir: Path, arguments: list[str], message: str
+) -> None:
+    result = relvec("evaluate", *arguments, "--data-dir", data_dir)
+    assert result.code == 2
+    assert message in result.err
+    assert len(result.err.strip().splitlines()) == 1

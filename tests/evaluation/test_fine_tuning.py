@@ -1,0 +1,251 @@
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from relvec import RelBERT
+from relvec.errors import RelvecError
+from relvec.evaluation.classification import ClassificationResult
+from relvec.evaluation.fine_tuning import FineTuning, _Tuner, evaluate_fine_tuned
+from relvec.evaluation.labelled_pairs import LabelledPairs, Part
+
+WORDS = {
+    "antonym": ["hot:cold", "big:small", "up:down", "old:young", "wet:dry", "fast:slow"],
+    "hypernym": ["oak:tree", "rose:flower", "cat:animal", "tea:drink", "red:color", "car:vehicle"],
+    "maker": ["baker:bread", "barista:coffee", "poet:poem", "potter:vase", "tailor:suit", "brewer:beer"],
+}
+QUICK = FineTuning(epochs=3, learning_rate=3e-3, batch_size=4)
+
+
+def labelled(start: int, end: int) -> LabelledPairs:
+    rows = [(text.split(":"), label) for label, texts in WORDS.items() for text in texts[start:end]]
+    return LabelledPairs(tuple((head, tail) for (head, tail), _ in rows), tuple(label for _, label in rows))
+
+
+@pytest.fixture
+def parts() -> dict[Part, LabelledPairs]:
+    return {"train": labelled(0, 4), "valid": labelled(4, 5), "test": labelled(5, 6)}
+
+
+@pytest.fixture
+def steady(tiny: RelBERT) -> RelBERT:
+    """Without dropout, so that so small a model learns something in so few steps."""
+    for module in tiny.encoder.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    return tiny
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, last: int) -> list[int]:
+    """Stop the next run before step `last`; the returned list tells which steps were taken."""
+    taken: list[int] = []
+    original: Callable[[_Tuner, int], float] = _Tuner._step
+
+    def step(tuner: _Tuner, number: int) -> float:
+        if number == last:
+            raise KeyboardInterrupt
+        taken.append(number)
+        return original(tuner, number)
+
+    monkeypatch.setattr(_Tuner, "_step", step)
+    return taken
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_a_handful_of_pairs_is_learnt_by_heart(steady: RelBERT, parts: dict[Part, LabelledPairs], rank: int) -> None:
+    recipe = FineTuning(epochs=20, learning_rate=3e-2, batch_size=6, lora_rank=rank)
+    result = evaluate_fine_tuned(steady, {"train": parts["train"], "test": parts["train"]}, recipe)
+    assert result.metrics["micro_f1"] == result.metrics["macro_f1"] == 100
+    assert result.metrics["epochs"][-1]["train_loss"] < result.metrics["epochs"][0]["train_loss"]
+    assert result.metrics["configuration"] == {**asdict(recipe), "epoch": 20}
+    json.dumps(result.metrics)
+
+
+def test_the_order_of_a_pair_can_be_learnt(steady: RelBERT) -> None:
+    pairs = labelled(0, 2).pairs
+    there_and_back = LabelledPairs((*pairs, *((t, h) for h, t in pairs)), ("there",) * 6 + ("back",) * 6)
+    recipe = FineTuning(epochs=20, learning_rate=3e-2, batch_size=6)
+    result = evaluate_fine_tuned(steady, {"train": there_and_back, "test": there_and_back}, recipe)
+    assert result.metrics["micro_f1"] == 100
+
+
+def test_the_result_has_what_that_of_frozen_vectors_has(tiny: RelBERT, parts: dict[Part, LabelledPairs]) -> None:
+    result = evaluate_fine_tuned(tiny, parts, QUICK)
+    assert isinstance(result, ClassificationResult)
+    assert {"macro_f1", "micro_f1", "interval", "by_class", "pairs", "configuration"} <= result.metrics.keys()
+    assert result.metrics["pairs"] == {"train": 12, "valid": 3, "test": 3}
+    assert [(row["head"], row["tail"]) for row in result.predictions] == list(parts["test"].pairs)
+
+
+def test_settings_tell_it_from_frozen_vectors() -> None:
+    assert FineTuning().settings["classifier"] == "fine-tuned"
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_the_model_of_the_caller_stays_as_it_is(tiny: RelBERT, parts: dict[Part, LabelledPairs], rank: int) -> None:
+    before, random = tiny.fingerprint, torch.get_rng_state()
+    evaluate_fine_tuned(tiny, parts, FineTuning(epochs=1, learning_rate=1e-2, lora_rank=rank))
+    assert tiny.fingerprint == before
+    assert torch.equal(torch.get_rng_state(), random)
+    assert all(weight.requires_grad for weight in tiny.encoder.parameters())
+
+
+def test_the_epoch_with_the_best_validation_score_counts(steady: RelBERT, parts: dict[Part, LabelledPairs]) -> None:
+    # Once the score is perfect no later epoch beats it, and the answers of that one stay.
+    easy: dict[Part, LabelledPairs] = {"train": parts["train"], "valid": parts["train"], "test": parts["test"]}
+    recipe = FineTuning(epochs=15, learning_rate=3e-2, batch_size=6)
+    result = evaluate_fine_tuned(steady, easy, recipe)
+    scores = [epoch["valid_micro_f1"] for epoch in result.metrics["epochs"]]
+    best = scores.index(max(scores))
+    assert 0 < best < 14
+    assert result.metrics["configuration"]["epoch"] == best + 1
+    tuner = _Tuner(steady, easy, recipe)
+    for step in range(1, (best + 1) * tuner.steps_per_epoch + 1):
+        tuner._step(step)
+    assert [row["predicted"] for row in result.predictions] == tuner._predict(easy["test"])
+
+
+def test_without_a_validation_part_the_last_epoch_counts(tiny: RelBERT, parts: dict[Part, LabelledPairs]) -> None:
+    del parts["valid"]
+    metrics = evaluate_fine_tuned(tiny, parts, QUICK).metrics
+    assert metrics["configuration"]["epoch"] == 3
+    assert [epoch["valid_micro_f1"] for epoch in metrics["epochs"]] == [None] * 3
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+@pytest.mark.parametrize(("killed_at", "begins_at"), [(2, 1), (6, 5), (8, 7), (9, 9)])
+def test_a_killed_run_goes_on_to_the_same_result(
+    tiny: RelBERT,
+    parts: dict[Part, LabelledPairs],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rank: int,
+    killed_at: int,
+    begins_at: int,
+) -> None:
+    recipe = FineTuning(epochs=3, learning_rate=3e-3, batch_size=4, lora_rank=rank)
+    whole = evaluate_fine_tuned(tiny, parts, recipe)
+
+    def run() -> ClassificationResult:
+        return evaluate_fine_tuned(tiny, parts, recipe, work_folder=tmp_path, steps_per_checkpoint=2)
+
+    with monkeypatch.context() as patch:
+        kill_at(patch, killed_at)
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    taken = kill_at(monkeypatch, 0)
+    assert run() == whole
+    assert taken == list(range(begins_at, 10))
+    assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
+
+
+def test_a_resumed_run_has_the_weights_of_a_whole_one(tiny: RelBERT, parts: dict[Part, LabelledPairs]) -> None:
+    whole, first, second = (_Tuner(tiny, parts, QUICK) for _ in range(3))
+    for step in range(1, 7):
+        whole._step(step)
+    for step in range(1, 4):
+        first._step(step)
+    second.load_tensors(first.tensors())
+    for step in range(4, 7):
+        second._step(step)
+    expected = whole.tensors()
+    assert expected.keys() == second.tensors().keys()
+    for name, tensor in second.tensors().items():
+        assert torch.equal(tensor, expected[name]), name
+
+
+def test_a_finished_run_is_not_trained_again(
+    tiny: RelBERT, parts: dict[Part, LabelledPairs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = evaluate_fine_tuned(tiny, parts, QUICK, work_folder=tmp_path)
+    taken = kill_at(monkeypatch, 0)
+    assert evaluate_fine_tuned(tiny, parts, QUICK, work_folder=tmp_path) == first
+    assert taken == []
+    evaluate_fine_tuned(tiny, parts, FineTuning(epochs=1, seed=1), work_folder=tmp_path)
+    assert taken != []
+
+
+def test_the_same_seed_gives_the_same_training_and_another_another(
+    tiny: RelBERT, parts: dict[Part, LabelledPairs]
+) -> None:
+    def losses(seed: int) -> list[Any]:
+        recipe = FineTuning(epochs=2, learning_rate=3e-3, batch_size=4, seed=seed)
+        torch.manual_seed(np.random.default_rng().integers(1000))  # whatever was drawn before
+        return evaluate_fine_tuned(tiny, parts, recipe).metrics["epochs"]
+
+    assert losses(1) == losses(1)
+    assert losses(1) != losses(2)
+
+
+def test_an_epoch_shows_every_pair_once_and_each_epoch_in_another_order(
+    tiny: RelBERT, parts: dict[Part, LabelledPairs]
+) -> None:
+    tuner = _Tuner(tiny, parts, FineTuning(batch_size=5))
+    epochs = [[tuner._rows(step) for step in range(start, start + 3)] for start in (1, 4)]
+    for batches in epochs:
+        assert [len(batch) for batch in batches] == [5, 5, 2]
+        assert sorted(row for batch in batches for row in batch) == list(range(12))
+    assert epochs[0] != epochs[1]
+
+
+def test_both_directions_take_one_forward_pass(
+    tiny: RelBERT, parts: dict[Part, LabelledPairs], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    tuner = _Tuner(tiny, parts, QUICK)
+    tuner.model.encoder.register_forward_hook(lambda _, __, output: sizes.append(len(output.last_hidden_state)))
+    tuner._step(1)
+    assert sizes == [8]
+
+
+def test_excluded_labels_are_neither_learnt_nor_tested(tiny: RelBERT, parts: dict[Part, LabelledPairs]) -> None:
+    result = evaluate_fine_tuned(tiny, parts, QUICK, exclude_labels=["maker"])
+    assert result.metrics["pairs"] == {"train": 8, "valid": 2, "test": 2}
+    assert all(row["predicted"] != "maker" for row in result.predictions)
+
+
+def test_a_loss_that_is_no_number_stops_the_run(tiny: RelBERT, parts: dict[Part, LabelledPairs]) -> None:
+    tuner = _Tuner(tiny, parts, QUICK)
+    torch.nn.init.constant_(tuner.head.bias, float("nan"))
+    with pytest.raises(RelvecError, match="The loss is nan at step 1; lower the learning rate"):
+        tuner._step(1)
+
+
+def test_a_broken_checkpoint_is_named(
+    tiny: RelBERT, parts: dict[Part, LabelledPairs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        kill_at(patch, 5)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate_fine_tuned(tiny, parts, QUICK, work_folder=tmp_path)
+    (checkpoint,) = tmp_path.iterdir()
+    checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    with pytest.raises(RelvecError, match=f"{checkpoint.name} is no whole checkpoint .*; remove it"):
+        evaluate_fine_tuned(tiny, parts, QUICK, work_folder=tmp_path)
+
+
+def test_a_work_folder_that_cannot_be_made_is_named(
+    tiny: RelBERT, parts: dict[Part, LabelledPairs], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RelvecError, match=r"Cannot make .*choose another folder"):
+        evaluate_fine_tuned(tiny, parts, QUICK, work_folder=tmp_path / "file" / "below")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epochs": 0}, "epochs = 0 is impossible; use 1 or more"),
+        ({"batch_size": 0}, "batch_size = 0 is impossible"),
+        ({"lora_rank": -1}, "lora_rank = -1 is impossible; use 0 or more"),
+        ({"learning_rate": 0.0}, "learning_rate = 0.0 is impossible; use a positive number"),
+    ],
+)
+def test_impossible_choices_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(RelvecError, match=message):
+        FineTuning(**change)

@@ -1,0 +1,187 @@
+import json
+from collections.abc import Sequence
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from relvec import RelBERT, RelvecError
+from relvec.evaluation import mapping
+from relvec.evaluation.mapping import (
+    Mapping,
+    MappingProblem,
+    best_order,
+    load_problems,
+    metrics,
+    prediction_rows,
+    read_problems,
+    shuffled,
+    solve,
+)
+from relvec.evaluation.vectors import ModelVectors
+from relvec.pairs import Pair
+from relvec.similarity import Vectors
+
+SOLAR = {"source": ["sun", "planet", "gravity"], "target": ["nucleus", "electron", "charge"], "id": "a1"}
+
+
+class PlantedVectors:
+    """The relation of two terms depends on their numbers: `s3:s5` is as `t3:t5`, up to noise; x is unknown."""
+
+    name = "planted"
+    has_direction = True
+    fingerprint = "planted"
+
+    def __init__(self, noise: float = 0.0) -> None:
+        self.asked: list[list[Pair]] = []
+        self._noise = noise
+
+    def vectors(self, pairs: Sequence[Pair]) -> tuple[Vectors, NDArray[np.bool_]]:
+        self.asked.append(list(pairs))
+        rows = []
+        for head, tail in pairs:
+            relation = np.random.default_rng([int(head[1:]), int(tail[1:])]).normal(size=8)
+            own = np.random.default_rng([ord(letter) for letter in head + tail]).normal(size=8)
+            rows.append(relation + self._noise * own)
+        known = np.array(["x" not in head + tail for head, tail in pairs])
+        return (np.array(rows) * known[:, None]).astype(np.float32), known
+
+
+def planted(count: int, source: str = "s", target: str = "t") -> MappingProblem:
+    right = [f"{target}{number}" for number in range(count)]
+    terms = tuple(f"{source}{number}" for number in range(count))
+    shown = shuffled(right, terms)
+    return MappingProblem(terms, shown, tuple(shown.index(term) for term in right))
+
+
+def gains(size: int, seed: int) -> NDArray[np.float64]:
+    """Those of a problem with no sense: cosines of random vectors."""
+    source, target = np.random.default_rng(seed).normal(size=(2, size * (size - 1), 4))
+    return mapping._gains(size, source @ target.T)
+
+
+@pytest.mark.parametrize("count", [2, 5, 8, 12])
+def test_the_mapping_that_keeps_relations_is_found(count: int) -> None:
+    (solved,) = solve([planted(count)], PlantedVectors(noise=0.3))
+    assert solved.predicted == solved.answer == tuple(f"t{number}" for number in range(count))
+    assert solved.credit == 1
+
+
+def test_the_score_is_that_of_a_plain_loop_over_all_mappings(tiny: RelBERT, tmp_path: Path) -> None:
+    source, target = ("sun", "planet", "gravity", "heat"), ("atom", "electron", "charge", "force")
+    problem = MappingProblem(source, target, (0, 1, 2, 3))
+    best = max(
+        permutations(target),
+        key=lambda chosen: sum(
+            tiny.similarity((source[i], source[j]), (chosen[i], chosen[j])) for i, j in permutations(range(4), 2)
+        ),
+    )
+    (solved,) = solve([problem], ModelVectors(tiny, tmp_path))
+    assert solved.predicted == best
+    score = sum(tiny.similarity((source[i], source[j]), (best[i], best[j])) for i, j in permutations(range(4), 2))
+    assert solved.score == pytest.approx(score, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_search_finds_what_trying_all_orders_finds(seed: int) -> None:
+    table = gains(7, seed)
+    exact = max(
+        sum(table[i, j, order[i], order[j]] for i in range(7) for j in range(7)) for order in permutations(range(7))
+    )
+    assert best_order(table)[1] == pytest.approx(exact)
+    assert mapping._searched(table)[1] == pytest.approx(exact)
+
+
+def test_the_search_is_repeatable() -> None:
+    first, second = (best_order(gains(11, seed=3)) for _ in range(2))
+    assert first[0].tolist() == second[0].tolist()
+    assert sorted(first[0]) == list(range(11))
+
+
+def test_each_distinct_pair_of_all_problems_is_encoded_in_one_call() -> None:
+    vectors = PlantedVectors()
+    solve([planted(3), planted(3, target="u")], vectors)
+    (asked,) = vectors.asked
+    assert len(asked) == len(set(asked)) == 3 * 3 * 2
+
+
+def test_unknown_pairs_add_nothing_and_do_not_fail() -> None:
+    (solved,) = solve([planted(4, source="x")], PlantedVectors())
+    assert solved.score == 0
+    assert sorted(solved.predicted) == ["t0", "t1", "t2", "t3"]
+
+
+def write(path: Path, *rows: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows))
+    return path
+
+
+def test_the_right_order_cannot_be_seen(tmp_path: Path) -> None:
+    turned = {"source": SOLAR["source"][::-1], "target": SOLAR["target"][::-1]}
+    first, second = read_problems(write(tmp_path / "problems.jsonl", SOLAR, turned))
+    assert first.target == second.target
+    for problem, row in ((first, SOLAR), (second, turned)):
+        assert [problem.target[place] for place in problem.answer] == row["target"]
+    many = [{"source": ["a", "b", "c"], "target": [f"{n}d", f"{n}e", f"{n}f"]} for n in range(60)]
+    first_places = [problem.answer[0] for problem in read_problems(write(tmp_path / "many.jsonl", *many))]
+    assert all(10 < first_places.count(place) < 30 for place in range(3))
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"source": ["a", "b"], "target": ["c"]}, "target: there are fewer than 2 terms"),
+        ({"source": ["a", "b"], "target": ["c", "d", "e"]}, "2 source terms and 3 target terms"),
+        ({"source": ["a", "a"], "target": ["c", "d"]}, "source: the term 'a' occurs twice"),
+        ({"source": ["a", " "], "target": ["c", "d"]}, "source: a word of the pair is empty"),
+        ({"source": ["a", 1], "target": ["c", "d"]}, "source: 1 is not a word"),
+        ({"source": ["a", "b"]}, 'no "source" and "target"'),
+        (["a", "b"], 'no "source" and "target"'),
+        ("{", "not JSON"),
+    ],
+)
+def test_a_bad_problem_is_named_by_file_and_line(tmp_path: Path, row: Any, message: str) -> None:
+    path = write(tmp_path / "problems.jsonl", SOLAR, row)
+    with pytest.raises(RelvecError) as error:
+        read_problems(path)
+    assert str(error.value).startswith(f"{path}, line 2: ")
+    assert message in str(error.value)
+
+
+def test_a_file_without_problems_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match="holds no problem"):
+        read_problems(write(tmp_path / "empty.jsonl"))
+
+
+def test_problems_are_found_by_name_below_the_data_folder(tmp_path: Path) -> None:
+    write(tmp_path / "mapping/relation_mapping.jsonl", SOLAR, {**SOLAR, "id": "m1"}, {**SOLAR, "type": "own"})
+    write(tmp_path / "mapping/scan.jsonl", {**SOLAR, "type": "creative"})
+    assert [problem.kind for problem in load_problems(data_dir=tmp_path)] == ["science", "metaphor", "own"]
+    assert [problem.kind for problem in load_problems("scan", tmp_path)] == ["creative"]
+    assert load_problems(str(tmp_path / "mapping/scan.jsonl")) == load_problems("scan", tmp_path)
+    with pytest.raises(RelvecError, match="no mapping problems scam; did you mean 'scan'"):
+        load_problems("scam", tmp_path)
+
+
+def test_the_missing_default_says_where_to_put_it(tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match=r"relbert/relation_mapping .* mapping/relation_mapping\.jsonl"):
+        load_problems(data_dir=tmp_path)
+
+
+def test_metrics_count_terms_and_whole_problems() -> None:
+    def solved(kind: str, credit: float) -> Mapping:
+        return Mapping("", kind, ("a", "b"), ("c", "d"), ("c", "d"), 1.0, credit)
+
+    found = metrics([solved("science", 1.0), solved("science", 0.5), solved("", 0.0), solved("", 1.0)])
+    assert (found["accuracy"], found["solved"], found["problems"]) == (62.5, 50.0, 4)
+    assert found["interval"][0] < 62.5 < found["interval"][1]
+    assert found["by_type"] == {"science": {"accuracy": 75.0, "solved": 50.0, "problems": 2}}
+
+
+def test_predictions_can_be_saved_as_json() -> None:
+    (row,) = prediction_rows(solve([planted(2)], PlantedVectors()))
+    assert json.loads(json.dumps(row))["predicted"] == ["t0", "t1"]

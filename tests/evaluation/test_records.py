@@ -1,0 +1,98 @@
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relvec import RelvecError, __version__
+from relvec.evaluation.records import (
+    Record,
+    find_record,
+    load_predictions,
+    load_records,
+    of_task,
+    save_record,
+)
+
+RECORD = Record(
+    task="analogy",
+    system="GloVe: 50d",
+    dataset="sat",
+    part="test",
+    fingerprint="0123456789abcdef",
+    settings={"scoring": "forward", "seed": 0},
+    metrics={"accuracy": 43.5, "interval": [40.0, 47.0], "by_category": {}},
+    facts={"base": "GloVe"},
+)
+
+
+def test_a_record_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"index": 0, "predicted": None}, {"index": 1, "predicted": 2, "kind": "東京"}]
+    path = save_record(RECORD, tmp_path, rows)
+    assert path.is_file()
+    assert load_records(tmp_path) == [RECORD]
+    assert RECORD.version == __version__
+    assert load_predictions(RECORD, tmp_path) == rows
+    assert load_predictions(replace(RECORD, dataset="u2"), tmp_path) == []
+
+
+def test_a_record_is_found_only_with_equal_settings_and_fingerprint(tmp_path: Path) -> None:
+    assert find_record(RECORD, tmp_path) is None
+    save_record(RECORD, tmp_path)
+    assert find_record(replace(RECORD, metrics={}), tmp_path) == RECORD
+    different = (
+        replace(RECORD, settings={**RECORD.settings, "seed": 1}),
+        replace(RECORD, settings={**RECORD.settings, "grid": [1, 2]}),
+        replace(RECORD, settings={**RECORD.settings, "scoring": "reverse"}),
+        replace(RECORD, fingerprint="01234567 and another end"),
+        replace(RECORD, fingerprint="fedcba9876543210"),
+        replace(RECORD, dataset="u2"),
+        replace(RECORD, part="valid"),
+        replace(RECORD, system="FastText"),
+        replace(RECORD, task="mapping"),
+    )
+    assert [find_record(other, tmp_path) for other in different] == [None] * len(different)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(RECORD, settings={"scoring": "reverse", "seed": 0}),
+        replace(RECORD, settings={"scoring": "forward", "seed": 1}),
+        replace(RECORD, fingerprint="fedcba9876543210"),
+    ],
+    ids=["scoring", "seed", "model"],
+)
+def test_records_of_other_settings_lie_side_by_side(tmp_path: Path, other: Record) -> None:
+    save_record(RECORD, tmp_path)
+    save_record(other, tmp_path)
+    assert find_record(RECORD, tmp_path) == RECORD
+    assert find_record(other, tmp_path) == other
+    assert len(load_records(tmp_path)) == 2
+
+
+def test_saving_again_replaces_the_record(tmp_path: Path) -> None:
+    save_record(RECORD, tmp_path)
+    newer = replace(RECORD, metrics={"accuracy": 50.0})
+    save_record(newer, tmp_path)
+    assert load_records(tmp_path) == [newer]
+
+
+def test_records_of_one_task_are_picked(tmp_path: Path) -> None:
+    mapping = replace(RECORD, task="mapping")
+    assert of_task([RECORD, mapping], "mapping") == [mapping]
+
+
+def test_a_missing_folder_and_a_broken_record_are_named(tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match=r"no folder .*; run `relvec evaluate`"):
+        load_records(tmp_path / "runs")
+    for text in ("{", "[1]", '{"accuracy": 1}'):
+        save_record(RECORD, tmp_path).write_text(text)
+        with pytest.raises(RelvecError, match="is no result of relvec"):
+            load_records(tmp_path)
+
+
+def test_a_runs_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RelvecError, match=r"Cannot write .*; choose another runs folder"):
+        save_record(RECORD, tmp_path / "file")

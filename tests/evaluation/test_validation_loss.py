@@ -1,0 +1,80 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from relvec import RelBERT, RelvecError
+from relvec.data.rated import RatedRelation, split
+from relvec.evaluation.validation_loss import validation_loss
+from relvec.training.batches import validation_batch
+from relvec.training.losses import LOSSES
+from relvec.training.recipe import Recipe
+from relvec.training.trainer import Trainer
+
+WORDS = {
+    "opposites/hot": "hot:cold big:small up:down old:young wet:dry",
+    "opposites/buyer": "buyer:seller host:guest giver:taker doctor:patient boss:worker",
+    "kinds/oak": "oak:tree rose:flower cat:animal tea:drink car:vehicle",
+    "kinds/tree": "tree:pine flower:lily animal:dog drink:milk vehicle:bus",
+}
+WITH_WEIGHTS = ("classification", "triplet+classification")
+
+
+@pytest.fixture
+def relations() -> list[RatedRelation]:
+    made = []
+    for name, text in WORDS.items():
+        positives = tuple((head, tail) for head, tail in (pair.split(":") for pair in text.split()))
+        negatives = tuple((tail, head) for head, tail in positives)
+        made.append(RatedRelation(name, name.split("/")[0], positives, negatives))
+    return made
+
+
+@pytest.mark.parametrize("loss", [name for name in LOSSES if name not in WITH_WEIGHTS])
+def test_the_loss_equals_that_of_the_trainer(
+    tiny: RelBERT, relations: list[RatedRelation], tmp_path: Path, loss: str
+) -> None:
+    recipe = Recipe().changed({"loss": loss, "lora_rank": 0})
+    trainer = Trainer(tiny, split(relations, "train"), split(relations, "valid"), recipe, tmp_path / "model")
+    assert validation_loss(tiny, relations, loss)["loss"] == trainer.validation_loss()
+
+
+def test_settings_reach_the_loss(tiny: RelBERT, relations: list[RatedRelation]) -> None:
+    low, high = (validation_loss(tiny, relations, loss_settings={"margin": margin})["loss"] for margin in (1e-3, 50.0))
+    assert high - low > 40
+
+
+@pytest.mark.parametrize("loss", WITH_WEIGHTS)
+def test_a_loss_whose_weights_no_model_keeps_is_refused(
+    tiny: RelBERT, relations: list[RatedRelation], loss: str
+) -> None:
+    with pytest.raises(RelvecError, match="has weights of its own, which no model keeps; choose one of triplet"):
+        validation_loss(tiny, relations, loss)
+
+
+def test_triples_in_order_are_those_of_a_plain_loop(tiny: RelBERT, relations: list[RatedRelation]) -> None:
+    batch = validation_batch(split(relations, "train"), split(relations, "valid"))
+    pair_of = [batch.pairs[row] for row in batch.row.tolist()]
+    right = [
+        tiny.similarity(pair_of[anchor], pair_of[positive]) > tiny.similarity(pair_of[anchor], pair_of[negative])
+        for anchor, positive, negative in batch.triples.tolist()
+    ]
+    found = validation_loss(tiny, relations)
+    assert found["in_order"] == pytest.approx(100 * sum(right) / len(right))
+    assert (found["triples"], found["relations"]) == (len(right), 4)
+
+
+def test_relations_without_negatives_still_have_a_loss_between_relations(
+    tiny: RelBERT, relations: list[RatedRelation]
+) -> None:
+    bare = [replace(relation, negatives=()) for relation in relations]
+    found = validation_loss(tiny, bare, "infonce")
+    assert found["loss"] > 0
+    assert found["in_order"] is None
+    with pytest.raises(RelvecError, match="no triples"):
+        validation_loss(tiny, bare, "triplet")
+
+
+def test_one_relation_with_nothing_to_compare_is_refused(tiny: RelBERT, relations: list[RatedRelation]) -> None:
+    with pytest.raises(RelvecError, match="nothing to tell apart"):
+        validation_loss(tiny, [replace(relations[0], negatives=())])

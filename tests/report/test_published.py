@@ -1,0 +1,102 @@
+"""The published numbers are complete, within range, and as printed."""
+
+from collections import Counter
+
+import pytest
+
+from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS
+from relvec.evaluation.questions import ANALOGY_DATASETS
+from relvec.report.published import PublishedRow, all_published, published
+
+
+def row(table: str, system: str) -> PublishedRow:
+    (found,) = [row for row in published(table) if row.system == system]
+    return found
+
+
+def test_every_table_of_the_paper_is_there() -> None:
+    assert Counter(row.table for row in all_published()) == {
+        "analogy": 26,
+        "analogy_language_models": 9,
+        "analogy_word_vectors": 9,
+        "categories": 4,
+        "bats_relations": 4,
+        "classification": 22,
+        "classification_language_models": 9,
+        "classification_weighted": 2,
+        "per_class": 1,
+        "per_class_differences": 1,
+    }
+
+
+def test_each_system_is_once_in_a_table_and_says_its_source() -> None:
+    assert max(Counter((row.table, row.system) for row in all_published()).values()) == 1
+    assert all(row.source for row in all_published())
+
+
+def test_values_are_per_cents_but_for_differences() -> None:
+    for found in all_published():
+        lowest = -10 if found.table == "per_class_differences" else 10
+        assert all(lowest <= value <= 100 for value in found.values.values()), found
+
+
+def test_datasets_are_called_as_in_the_registries() -> None:
+    for found in all_published():
+        names = {key.partition("/")[0] for key in found.values}
+        if found.table == "bats_relations":
+            assert names == {"Encyclopedic", "Lexical", "Morphological"}
+        else:
+            assert names <= {*ANALOGY_DATASETS, *CLASSIFICATION_DATASETS}
+
+
+def test_classes_are_called_as_in_the_registry() -> None:
+    for key in row("per_class", "RelBERT without hypernymy").values:
+        dataset, name = key.split("/")
+        assert name in {*CLASSIFICATION_DATASETS[dataset].classes.values(), "macro", "micro"}
+
+
+@pytest.mark.parametrize(
+    ("table", "system", "key", "value"),
+    [
+        ("analogy", "PMI", "u4", 39.1),
+        ("analogy", "LRA", "sat_full", 56.4),
+        ("analogy", "RelBERT, manual prompt", "sat_full", 69.5),
+        ("analogy", "RelBERT, P-tuning", "bats", 72.1),
+        ("analogy", "RelBERT, InfoNCE", "google", 95.2),
+        ("analogy", "analogical proportion score, tuned, GPT-2", "bats", 81.2),
+        ("analogy_language_models", "RelBERT, ALBERT, AutoPrompt", "google", 25.0),
+        ("analogy_word_vectors", "FastText, diff+pair", "u2", 27.2),
+        ("classification", "GloVe, cat+dot", "bless/macro", 93.1),
+        ("classification", "FastText, diff+dot+rel", "root09/micro", 87.4),
+        ("classification", "RelBERT, manual prompt", "cogalexv/macro", 71.2),
+        ("classification", "SphereRE", "khn/micro", 99.0),
+        ("classification_language_models", "RelBERT, BERT, manual prompt", "khn/macro", 91.6),
+        ("classification_weighted", "fine-tuned RoBERTa-large", "evalution", 77.1),
+        ("categories", "FastText", "bats/Lexical", 33.8),
+        ("bats_relations", "RelBERT, manual prompt", "Morphological/noun:plural", 87.6),
+        ("per_class", "RelBERT without hypernymy", "evalution/synonym", 53.6),
+        ("per_class_differences", "RelBERT without hypernymy", "khn/meronym", 5.4),
+    ],
+)
+def test_numbers_are_as_printed(table: str, system: str, key: str, value: float) -> None:
+    assert row(table, system).values[key] == value
+
+
+def test_systems_that_used_the_dataset_are_marked() -> None:
+    marked = {row.system for row in published("analogy") if row.mark == "*"}
+    assert marked == {
+        "GPT-3, few-shot",
+        *(f"analogical proportion score, tuned, {model}" for model in ("GPT-2", "BERT", "RoBERTa")),
+    }
+
+
+def test_the_paper_contradicts_itself_on_glove_and_both_numbers_are_kept() -> None:
+    assert row("analogy", "GloVe").values["u4"] == 39.8
+    assert row("analogy_word_vectors", "GloVe, diff").values["u4"] == 47.8
+    assert "39.8" in row("analogy_word_vectors", "GloVe, diff").note
+
+
+def test_the_four_systems_on_bats_share_39_relations() -> None:
+    rows = published("bats_relations")
+    assert {len(row.values) for row in rows} == {39}
+    assert all(row.values.keys() == rows[0].values.keys() for row in rows)

@@ -1,0 +1,170 @@
+"""The report on disk: the page, CSV, LaTeX and figures, the same for the same records."""
+
+import csv
+import hashlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from relvec.errors import RelvecError
+from relvec.evaluation.records import Record
+from relvec.report.latex import latex
+from relvec.report.markdown import markdown
+from relvec.report.table import Column, Row, Table, Value
+from relvec.report.write import write_report
+
+Save = Callable[..., Record]
+
+SMALL = Table(
+    name="small",
+    title="A table",
+    description="What it is.",
+    label_titles=("System",),
+    columns=(Column("x", "X & Y"), Column("z", "Z")),
+    rows=(
+        Row(("my_model | <mask>",), {"x": Value(61.04, deviation=1.41, seeds=2, low=55.0, high=66.0)}),
+        Row(("b",), {"x": Value(50.0), "z": Value(1.0)}),
+        Row(("c",), {"x": Value(99.0, mark="*")}, origin="published: Somebody 2020 (100% tuned)"),
+    ),
+    checks=("Sizes are right.",),
+    warnings=("U2 is small.",),
+    commands=("relvec evaluate",),
+)
+
+
+@pytest.fixture
+def filled(runs: Path, save_analogy: Save, save_classification: Save) -> Path:
+    """A runs folder from which every figure can be drawn."""
+    for dataset in ("sat", "google", "bats"):
+        save_analogy("tuned", dataset, 0.7, facts={"kind": "relation model", "base": "mpnet"})
+        save_analogy("tuned", dataset, 0.8, fingerprint="f1", facts={"kind": "relation model", "base": "mpnet"})
+        save_analogy("plain", dataset, 0.3, facts={"kind": "vanilla", "base": "mpnet"})
+        save_analogy("vectors", dataset, 0.4, facts={"kind": "baseline"})
+    save_classification("tuned", "root09", 0.9)
+    return runs
+
+
+def test_markdown_has_bold_marks_sources_and_commands() -> None:
+    lines = markdown(SMALL, figure="figures/small.svg").splitlines()
+    assert lines[0] == "## A table"
+    assert "> **Warning:** U2 is small." in lines
+    assert "| System | X & Y | Z | source |" in lines
+    assert "| my_model \\| &lt;mask> | **61.0 ± 1.4** | - | measured |" in lines
+    assert "| c | 99.0\\* | - | published: Somebody 2020 (100% tuned) |" in lines
+    assert "![A table](figures/small.svg)" in lines
+    assert "relvec evaluate" in lines
+
+
+def test_latex_has_rules_bold_and_escaped_specials() -> None:
+    lines = latex(SMALL).splitlines()
+    assert r"\begin{tabular}{lrrl}" in lines
+    assert r"System & X \& Y & Z & source \\" in lines
+    assert r"my\_model \textbar{} \textless{}mask\textgreater{} & \textbf{61.0 $\pm$ 1.4} & -- & measured \\" in lines
+    assert r"c & 99.0* & -- & published: Somebody 2020 (100\% tuned) \\" in lines
+    assert lines.count(r"\midrule") == 2
+    assert r"\caption{A table. What it is. Warning: U2 is small.}" in lines
+
+
+def test_csv_has_intervals_and_spread_in_columns_of_their_own(filled: Path, tmp_path: Path) -> None:
+    write_report(filled, tmp_path / "report", with_figures=False)
+    with (tmp_path / "report/tables/analogy.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert (rows[0]["system"], rows[0]["seeds"], rows[0]["origin"]) == ("tuned", "2", "measured")
+    assert (float(rows[0]["google"]), float(rows[0]["google_sd"])) == (75.0, 7.0711)
+    assert float(rows[0]["google_low"]) < 75 < float(rows[0]["google_high"])
+    assert rows[0]["u2"] == ""
+    assert {row["sat_mark"] for row in rows} == {"", "*"}
+
+
+def test_columns_of_csv_are_the_systems_where_relations_are_rows(filled: Path, tmp_path: Path) -> None:
+    write_report(filled, tmp_path / "report", with_figures=False)
+    head = (tmp_path / "report/tables/analogy_bats_relations.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert head.startswith("category,relation,tuned,tuned_sd,vectors,plain,FastText (published)")
+
+
+def test_the_page_links_the_figures_and_every_table_is_a_file(filled: Path, tmp_path: Path) -> None:
+    made = write_report(filled, tmp_path / "report")
+    page = (tmp_path / "report/results.md").read_text(encoding="utf-8")
+    files = {file.name for file in (tmp_path / "report/tables").iterdir()}
+    assert files == {f"{table.name}.{ending}" for table in made for ending in ("csv", "tex")}
+    for name in ("analogy", "analogy_categories", "language_models", "classification"):
+        assert f"(figures/{name}.svg)" in page
+        assert (tmp_path / f"report/figures/{name}.png").stat().st_size > 1000
+    assert page.index("## Analogy questions") < page.index("## Lexical relation classification")
+
+
+def test_a_size_that_differs_is_loud_on_the_page(runs: Path, save_analogy: Save, tmp_path: Path) -> None:
+    save_analogy("a", "sat", 0.5, size=20)
+    write_report(runs, tmp_path / "report", with_figures=False)
+    page = (tmp_path / "report/results.md").read_text(encoding="utf-8")
+    assert "> **Warning:** a on SAT was measured with 20 questions, the paper has 337 questions" in page
+    assert "50.0!" in page
+
+
+def test_the_same_records_give_the_same_bytes(filled: Path, tmp_path: Path) -> None:
+    checksums = []
+    for name in ("one", "two"):
+        write_report(filled, tmp_path / name)
+        files = sorted(file for file in (tmp_path / name).rglob("*") if file.is_file())
+        checksums.append(
+            {str(file.relative_to(tmp_path / name)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+        )
+    assert checksums[0] == checksums[1]
+    assert "figures/analogy.svg" in checksums[0]
+
+
+def test_tables_of_an_earlier_report_go_and_other_files_stay(filled: Path, tmp_path: Path) -> None:
+    for name in ("tables/mapping.csv", "tables/mine.csv", "figures/mine.svg"):
+        (tmp_path / "report" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "report" / name).write_text("old")
+    write_report(filled, tmp_path / "report", with_figures=False)
+    assert not (tmp_path / "report/tables/mapping.csv").exists()
+    assert (tmp_path / "report/tables/mine.csv").exists()
+    assert (tmp_path / "report/figures/mine.svg").exists()
+
+
+def test_many_systems_and_language_models_can_be_drawn(runs: Path, save_analogy: Save, tmp_path: Path) -> None:
+    for number in range(14):
+        save_analogy(
+            f"s{number}", "google", number / 20, facts={"kind": "relation model", "base": f"base {number % 5}"}
+        )
+    for dataset in ("sat", "u2", "u4"):
+        save_analogy("plain", dataset, 0.2, facts={"kind": "vanilla", "base": "base 0"})
+    write_report(runs, tmp_path / "report")
+    assert (tmp_path / "report/figures/language_models.svg").is_file()
+
+
+def test_results_without_macro_f1_are_not_drawn(runs: Path, save: Save, tmp_path: Path) -> None:
+    save(Record("classification", "a", "root09", "test", "f", {}, {"micro_f1": 50.0}))
+    write_report(runs, tmp_path / "report")
+    assert list((tmp_path / "report/figures").iterdir()) == []
+
+
+def test_one_language_model_alone_is_not_drawn(runs: Path, save_analogy: Save, tmp_path: Path) -> None:
+    save_analogy("a", "sat", 0.5, facts={"kind": "vanilla", "base": "b"})
+    write_report(runs, tmp_path / "report")
+    assert not (tmp_path / "report/figures/language_models.svg").exists()
+
+
+def test_without_matplotlib_the_advice_is_to_install_it(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.style", None)
+    with pytest.raises(RelvecError, match=r"relvec\[evaluate\]"):
+        write_report(filled, tmp_path / "report")
+    write_report(filled, tmp_path / "report", with_figures=False)
+
+
+def test_an_empty_runs_folder_is_one_sentence(runs: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        RelvecError, match=r"^There are no results in .*; run `relvec evaluate` with --runs .* first\.$"
+    ):
+        write_report(runs, tmp_path / "report")
+    assert not (tmp_path / "report").exists()
+
+
+def test_a_missing_runs_folder_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match="There is no folder"):
+        write_report(tmp_path / "nowhere", tmp_path / "report")

@@ -1,0 +1,239 @@
+"""What the tables say of saved records: means, spread, order, the best, sizes, and published rows beneath."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relvec.evaluation.questions import ANALOGY_DATASETS
+from relvec.evaluation.records import Record, load_records
+from relvec.report.published import published
+from relvec.report.table import Row, Table
+from relvec.report.tables import MAKERS, tables
+
+Save = Callable[..., Record]
+
+
+def table(runs: Path, name: str) -> Table:
+    (found,) = [table for table in tables(load_records(runs)) if table.name == name]
+    return found
+
+
+def measured(table: Table) -> list[Row]:
+    return [row for row in table.rows if row.is_measured]
+
+
+def test_only_tables_with_a_measured_record_are_made(runs: Path, save_classification: Save) -> None:
+    save_classification("a", "root09", 0.9)
+    names = [table.name for table in tables(load_records(runs))]
+    assert names == ["classification", "classification_weighted", "classification_classes"]
+
+
+def test_makers_are_called_as_their_tables(
+    runs: Path, save_analogy: Save, save_classification: Save, save: Save
+) -> None:
+    save_analogy("a", "bats", 0.5, facts={"kind": "vanilla", "base": "b"})
+    save_analogy("a", "sat", 0.5, part="valid")
+    save_classification("a", "bless", 0.5)
+    save(Record("mapping", "a", "relation_mapping", "test", "f", {}, {"accuracy": 80.0}))
+    save(Record("loss", "a", "semeval2012", "valid", "f", {}, {"loss": 0.5, "pairs": 632}))
+    assert [table.name for table in tables(load_records(runs))] == list(MAKERS)
+
+
+def test_seeds_of_one_system_are_one_row(runs: Path, save_analogy: Save) -> None:
+    for fingerprint, right in (("one", 0.6), ("two", 0.64)):
+        save_analogy("a", "google", right, fingerprint=fingerprint)
+    found = table(runs, "analogy")
+    (row,) = measured(found)
+    assert dict(zip(found.label_titles, row.labels, strict=True))["Seeds"] == "2"
+    assert row.values["google"].text() == "62.0 ± 2.8"
+
+
+def test_classifier_seeds_are_one_row_too(runs: Path, save_classification: Save) -> None:
+    for seed in (0, 1):
+        save_classification("a", "root09", 0.8 + seed / 10, seed=seed, fingerprint=f"f{seed}")
+    (row,) = measured(table(runs, "classification"))
+    assert row.values["root09/micro"].text() == "85.0 ± 7.1"
+
+
+def test_scorings_are_rows_of_their_own(runs: Path, save_analogy: Save) -> None:
+    for scoring in ("forward", "bidirectional"):
+        save_analogy("a", "sat", 0.5, scoring=scoring)
+    assert [row.labels for row in measured(table(runs, "analogy"))] == [("a", "bidirectional"), ("a", "forward")]
+
+
+def test_settings_have_a_column_only_where_they_differ(runs: Path, save_analogy: Save) -> None:
+    save_analogy("a", "sat", 0.5)
+    assert table(runs, "analogy").description.endswith("All measured rows have out of vocabulary: wrong.")
+    save_analogy("a", "sat", 0.6, policy="fallback")
+    found = table(runs, "analogy")
+    assert found.label_titles == ("System", "Scoring", "Settings")
+    assert [row.labels[2] for row in measured(found)] == ["out of vocabulary: fallback", "out of vocabulary: wrong"]
+
+
+def test_the_mean_is_that_of_five_datasets_and_orders_the_rows(runs: Path, save_analogy: Save) -> None:
+    for dataset in ANALOGY_DATASETS:
+        save_analogy("low", dataset, 0.9 if dataset == "sat_full" else 0.25)
+        save_analogy("high", dataset, 0.1 if dataset == "sat_full" else 0.5)
+    save_analogy("partial", "sat", 0.9)
+    rows = measured(table(runs, "analogy"))
+    assert [row.labels[0] for row in rows] == ["high", "low", "partial"]
+    assert [round(row.values["mean"].mean) for row in rows[:2]] == [50, 25]
+    assert "mean" not in rows[2].values
+
+
+def test_the_spread_of_the_mean_is_over_seeds(runs: Path, save_analogy: Save) -> None:
+    for fingerprint, right in (("one", 0.6), ("two", 0.7)):
+        for dataset in ("sat", "u2", "u4", "google", "bats"):
+            save_analogy("a", dataset, right, fingerprint=fingerprint)
+    (row,) = measured(table(runs, "analogy"))
+    assert row.values["mean"].text() == "65.0 ± 7.1"
+
+
+def test_a_system_with_a_fingerprint_for_each_dataset_has_a_mean_without_spread(runs: Path, save_analogy: Save) -> None:
+    for dataset in ("sat", "u2", "u4", "google", "bats"):
+        save_analogy("a", dataset, 0.5, fingerprint=dataset)
+    (row,) = measured(table(runs, "analogy"))
+    assert row.values["mean"].deviation is None
+
+
+def test_the_best_measured_number_is_found_and_published_ones_are_not(runs: Path, save_analogy: Save) -> None:
+    save_analogy("a", "sat", 0.3)
+    save_analogy("b", "sat", 0.4)
+    found = table(runs, "analogy")
+    assert found.best() == {(0, "sat")}
+    assert found.rows[0].labels[0] == "b"
+
+
+def test_one_measured_row_is_not_the_best_of_anything(runs: Path, save_analogy: Save) -> None:
+    save_analogy("a", "sat", 0.3)
+    assert table(runs, "analogy").best() == set()
+
+
+def test_published_rows_follow_with_their_source(runs: Path, save_analogy: Save) -> None:
+    save_analogy("a", "sat", 0.3)
+    rows = table(runs, "analogy").rows
+    assert [row.is_measured for row in rows] == [True] + [False] * (len(rows) - 1)
+    by_system = {row.labels[0]: row for row in rows[1:]}
+    assert by_system["LRA"].origin == "published: Turney 2005, in Ushio et al. 2021, Table 2"
+    assert by_system["RelBERT, manual prompt"].values["mean"].text() == "74.7"
+    assert by_system["GPT-3, few-shot"].values["sat_full"].text() == "65.2*"
+    assert {row.system for row in published("analogy")} < by_system.keys()
+
+
+def test_validation_parts_have_a_table_without_published_rows(runs: Path, save_analogy: Save) -> None:
+    save_analogy("a", "sat", 0.5, part="valid")
+    found = table(runs, "analogy_valid")
+    assert [row.labels[0] for row in found.rows] == ["a"]
+    assert "SAT (37)" in [column.title for column in found.columns]
+
+
+def test_sizes_are_in_the_header_and_checked(runs: Path, save_analogy: Save) -> None:
+    save_analogy("a", "sat_full", 0.5)
+    found = table(runs, "analogy")
+    titles = [column.title for column in found.columns]
+    assert titles == ["SAT full (374)", "SAT (337)", "U2 (228)", "U4 (432)", "Google (500)", "BATS (1799)", "mean"]
+    assert found.checks == ("Sizes equal to the paper's: SAT full 374 questions.",)
+    assert found.warnings == ()
+
+
+def test_another_size_is_warned_of_marked_and_never_the_best(runs: Path, save_analogy: Save) -> None:
+    save_analogy("a", "u2", 0.5, size=10)
+    save_analogy("b", "u2", 0.3)
+    save_analogy("c", "u2", 0.2)
+    found = table(runs, "analogy")
+    assert found.warnings == ("a on U2 was measured with 10 questions, the paper has 228 questions: not comparable.",)
+    assert found.rows[0].values["u2"].text() == "50.0!"
+    assert found.best() == {(1, "u2")}
+
+
+def test_another_size_of_a_classification_part_is_warned_of(runs: Path, save_classification: Save) -> None:
+    save_classification("a", "root09", 0.5, size=100)
+    (warning,) = table(runs, "classification").warnings
+    assert "100 test pairs" in warning
+    assert "3,191 test pairs" in warning
+
+
+def test_unknown_questions_are_counted(runs: Path, save_analogy: Save) -> None:
+    save_analogy("a", "u4", 0.5, unknown=7)
+    (row,) = table(runs, "analogy_unknown").rows
+    assert (row.values["u4/out_of_vocabulary"].text(0), row.values["u4/ties"].text(0)) == ("7", "0")
+
+
+def test_categories_stand_above_the_papers(runs: Path, save_analogy: Save) -> None:
+    save_analogy("a", "google", 1.0)
+    found = table(runs, "analogy_categories")
+    assert found.rows[0].values["google/Semantic"].mean == 100
+    assert found.rows[1].values["bats/Lexical"].mean == 33.8
+
+
+def test_systems_are_columns_where_relations_are_rows(runs: Path, save_analogy: Save) -> None:
+    save_analogy("a", "bats", 0.4)
+    save_analogy("b", "bats", 0.8)
+    found = table(runs, "analogy_bats_relations")
+    assert [column.title for column in found.columns][:3] == ["b", "a", "FastText (published)"]
+    assert len(found.rows) == 39
+    (plural,) = [row for row in found.rows if row.labels == ("Morphological", "noun:plural")]
+    assert plural.values["FastText"].mean == 78.7
+    assert found.best() >= {(found.rows.index(plural), "0")}
+
+
+def test_vanilla_and_fine_tuned_are_compared_by_language_model(runs: Path, save_analogy: Save) -> None:
+    prompt = {"base": "b", "template": "t", "pooling": "mask"}
+    save_analogy("other prompt", "sat", 0.3, facts={**prompt, "template": "u", "kind": "vanilla"})
+    save_analogy("plain", "sat", 0.2, facts={**prompt, "kind": "vanilla"})
+    save_analogy("tuned", "sat", 0.6, facts={**prompt, "kind": "relation model"})
+    save_analogy("better", "sat", 0.7, facts={"base": "c", "kind": "relation model"})
+    save_analogy("word vectors", "sat", 0.5, facts={"kind": "baseline"})
+    rows = table(runs, "language_models").rows
+    labels = [row.labels[:3] for row in rows if row.is_measured]
+    assert labels == [
+        ("c", "better", "fine-tuned"),
+        ("b", "tuned", "fine-tuned"),
+        ("b", "other prompt", "vanilla"),
+        ("b", "plain", "vanilla"),
+    ]
+    assert rows[1].values["gain"].text() == f"{rows[1].values['sat'].mean - rows[3].values['sat'].mean:.1f}"
+    assert "gain" not in rows[0].values
+    assert {row.labels[0] for row in rows if not row.is_measured} > {"ALBERT-xlarge", "BERT-large-cased"}
+
+
+def test_there_is_no_gain_without_a_dataset_that_both_have(runs: Path, save_analogy: Save) -> None:
+    save_analogy("plain", "u2", 0.2, facts={"base": "b", "kind": "vanilla"})
+    save_analogy("tuned", "sat", 0.6, facts={"base": "b", "kind": "relation model"})
+    assert all("gain" not in row.values for row in table(runs, "language_models").rows)
+
+
+def test_classes_have_the_published_difference_beside_them(runs: Path, save_classification: Save) -> None:
+    save_classification("a", "khn", 0.9)
+    found = table(runs, "classification_classes")
+    texts = {row.labels: row.values["published"].text() for row in found.rows}
+    assert texts["K&H+N", "meronym"] == "74.5 (+5.4)"
+    assert [row.labels[1] for row in found.rows] == ["random", "meronym", "hypernym", "co-hyponym", "macro", "micro"]
+
+
+def test_excluded_classes_make_a_row_of_their_own(runs: Path, save_classification: Save) -> None:
+    save_classification("a", "root09", 0.9)
+    save_classification("a", "root09", 0.8, fingerprint="f1", exclude=["random"])
+    found = table(runs, "classification")
+    assert [row.labels for row in measured(found)] == [("a", "mlp", ""), ("a", "mlp", "exclude: random")]
+
+
+def test_the_lowest_loss_is_the_best(runs: Path, save: Save) -> None:
+    for name, loss in (("a", 0.5), ("b", 0.25)):
+        save(Record("loss", name, "semeval2012", "valid", "f", {"loss": "triplet"}, {"loss": loss, "in_order": None}))
+    found = table(runs, "validation_loss")
+    assert found.best() == {(0, "semeval2012/loss")}
+    assert found.rows[0].values["semeval2012/loss"].text(4) == "0.2500"
+
+
+def test_datasets_of_the_user_get_columns_too(runs: Path, save: Save) -> None:
+    save(Record("analogy", "a", "folder/mine.jsonl", "test", "f", {}, {"accuracy": 50.0, "questions": 4}))
+    assert table(runs, "analogy").columns[-1].title == "mine.jsonl (4)"
+
+
+@pytest.mark.parametrize("metrics", [{}, {"accuracy": None}, {"questions": 337}])
+def test_records_without_numbers_make_no_row(runs: Path, save: Save, metrics: dict[str, Any]) -> None:
+    save(Record("analogy", "a", "sat", "test", "f", {}, metrics))
+    assert tables(load_records(runs)) == []
