@@ -8,15 +8,18 @@ from pathlib import Path
 
 import typer.main
 
+from relvec.baselines.registry import BASELINES
 from relvec.cli.app import app
 from relvec.cli.models import model_rows
 from relvec.data.sources import SOURCES
+from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS
+from relvec.evaluation.questions import ANALOGY_DATASETS
 from relvec.prompts import MANUAL_TEMPLATES
 from relvec.training.losses import LOSSES
 from relvec.training.recipe import Recipe
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "training.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "training.md", ROOT / "docs" / "evaluation.md")
 
 _BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -57,8 +60,55 @@ def settings() -> list[list[str]]:
     return [["setting", "default"], *([f"`{field.name}`", f"`{defaults[field.name]!r}`"] for field in fields(Recipe))]
 
 
+def analogies() -> list[list[str]]:
+    rows = []
+    for dataset in ANALOGY_DATASETS.values():
+        valid, test = dataset.counts["valid"], dataset.counts["test"]
+        where = f"`analogy/{dataset.folder}/{{valid,test}}.jsonl`"
+        counts = ["-", str(valid + test)] if dataset.is_whole else [str(valid), str(test)]
+        rows.append([f"`{dataset.name}`", dataset.title, *counts, where])
+    return [["dataset", "", "valid", "test", "below the data folder"], *rows]
+
+
+def classifications() -> list[list[str]]:
+    rows = [
+        [
+            f"`{dataset.name}`",
+            dataset.title,
+            *(f"{dataset.counts[part]:,}" if part in dataset.counts else "-" for part in ("train", "valid", "test")),
+            ", ".join(dataset.classes.values()),
+        ]
+        for dataset in CLASSIFICATION_DATASETS.values()
+    ]
+    return [["dataset", "", "train", "valid", "test", "classes"], *rows]
+
+
+def baselines() -> list[list[str]]:
+    rows = [
+        [
+            f"`{baseline.name}`",
+            baseline.description,
+            ", ".join(baseline.tasks),
+            "; ".join(f"`{name}`: {meaning}" for name, meaning in baseline.settings.items()) or "-",
+        ]
+        for baseline in BASELINES.values()
+    ]
+    return [["baseline", "what it is", "for", "settings"], *rows]
+
+
 TABLES: dict[str, Callable[[], list[list[str]]]] = {
-    table.__name__: table for table in (commands, models, losses, sources, templates, settings)
+    table.__name__: table
+    for table in (
+        commands,
+        models,
+        losses,
+        sources,
+        templates,
+        settings,
+        analogies,
+        classifications,
+        baselines,
+    )
 }
 
 
