@@ -43,6 +43,12 @@ def test_benchmark_pairs_and_relations_they_leave_too_small_are_dropped(benchmar
     assert fair.negatives == (("cup", "milk"),)
 
 
+def test_other_forms_of_a_benchmarks_words_are_dropped_too(benchmarks: Path) -> None:
+    near = relation("near", "cups:teas", "oaks:trees", "a:b", "c:d", "e:f")
+    (fair,) = without_benchmarks([near], benchmarks)
+    assert fair.positives == (("a", "b"), ("c", "d"), ("e", "f"))
+
+
 def test_a_folder_without_benchmarks_is_named(tmp_path: Path) -> None:
     with pytest.raises(RelvecError, match="There is no benchmark below"):
         overlap([], tmp_path)

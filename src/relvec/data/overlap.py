@@ -9,6 +9,8 @@ from relvec.errors import RelvecError
 from relvec.pairs import Pair, as_pair, json_rows, read_lines
 
 MINIMUM_POSITIVES = 3
+_ENDINGS = ("ies", "es", "s", "ing", "ed", "ly", "y", "e")
+_SHORTEST_STEM = 3
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,23 @@ def unordered(pair: Pair) -> Pair:
     """
     head, tail = (word.lower() for word in pair)
     return (head, tail) if head <= tail else (tail, head)
+
+
+def inflected(pair: Pair) -> Pair:
+    """The same key for both orders and for other forms of the words, by cutting off common endings.
+
+    >>> inflected(("Bakers", "baking")) == inflected(("bakes", "baker"))
+    True
+    """
+    head, tail = (_stem(word) for word in unordered(pair))
+    return (head, tail) if head <= tail else (tail, head)
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            return word.removesuffix(ending)
+    return word
 
 
 def benchmark_pairs(data_dir: str | Path) -> dict[Pair, set[str]]:
@@ -68,14 +87,14 @@ def overlap(relations: Iterable[RatedRelation], data_dir: str | Path) -> list[Ov
 
 
 def without_benchmarks(relations: Iterable[RatedRelation], data_dir: str | Path) -> list[RatedRelation]:
-    """The relations without the pairs that a benchmark has; a relation left with fewer than three positives goes.
+    """The relations without the pairs that a benchmark has, in these or other forms of the words.
 
-    Three, because one is held out for validation and two are needed for training.
+    A relation left with fewer than three positives goes: one is held out, two are needed for training.
     """
-    known = benchmark_pairs(data_dir)
+    known = {inflected(pair) for pair in benchmark_pairs(data_dir)}
 
     def kept(pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
-        return tuple(pair for pair in pairs if unordered(pair) not in known)
+        return tuple(pair for pair in pairs if inflected(pair) not in known)
 
     fair = [replace(r, positives=kept(r.positives), negatives=kept(r.negatives)) for r in relations]
     return [relation for relation in fair if len(relation.positives) >= MINIMUM_POSITIVES]
