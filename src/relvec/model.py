@@ -152,8 +152,9 @@ class RelBERT:
 
     @property
     def fingerprint(self) -> str:
-        """A checksum of all that decides the vectors: prompt, pooling and weights."""
-        digest = hashlib.sha256(repr((self.template.to_config(), self.pooling)).encode())
+        """A checksum of all that decides the vectors: prompt, pooling, vocabulary and weights."""
+        vocabulary = sorted(self.tokenizer.get_vocab().items())
+        digest = hashlib.sha256(repr((self.template.to_config(), self.pooling, vocabulary)).encode())
         for name, weight in sorted(self.encoder.state_dict().items()):
             digest.update(name.encode())
             digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy())

@@ -116,7 +116,6 @@ def test_a_chat_model_is_asked_for_a_letter() -> None:
     solver = FewShot(model, POOL, shots=1, seed=1)
     (scores,) = solver.scores([QUESTION])
     assert scores.tolist() == [0.0, 0.0, 1.0]
-    assert solver.unparsed == 0
     assert model.prompts[0].endswith(
         "lull : trust\nA. balk : fortitude\nB. betray : loyalty\nC. cajole : compliance\nAnswer:"
     )
@@ -124,11 +123,9 @@ def test_a_chat_model_is_asked_for_a_letter() -> None:
     assert f"Answer: {'AB'[example.answer]}\n" in model.prompts[0]
 
 
-def test_an_answer_without_a_letter_leaves_the_question_open_and_is_counted() -> None:
-    solver = FewShot(Talking("I do not know."))
-    scores = solver.scores([QUESTION, QUESTION])
+def test_an_answer_without_a_letter_leaves_the_question_open() -> None:
+    scores = FewShot(Talking("I do not know.")).scores([QUESTION, QUESTION])
     assert np.isnan(scores).all()
-    assert solver.unparsed == 2
     assert predict([QUESTION], scores[:1])[0].predicted is None
 
 

@@ -40,11 +40,13 @@ def test_a_classifier_need_not_ask_for_both_directions(words: WordVectors, pairs
     assert not Joined([words, pairs], both_directions=True).has_direction
 
 
-def test_the_fingerprint_depends_on_members_and_directions(words: WordVectors, pairs: PairTable) -> None:
+def test_the_fingerprint_depends_on_members_and_directions(
+    words: WordVectors, pairs: PairTable, tmp_path: Path
+) -> None:
     made = [
         Joined([words, pairs], both_directions=True),
         Joined([words, pairs], both_directions=False),
-        Joined([words.with_features("diff"), pairs], both_directions=True),
+        Joined([WordVectors(tmp_path / "glove.txt"), pairs], both_directions=True),
     ]
     assert len({joined.fingerprint for joined in made}) == 3
     assert made[0].name == "glove: diff+dot+rel"

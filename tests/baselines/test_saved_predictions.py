@@ -134,3 +134,9 @@ def test_the_papers_break_down_comes_out(dataset: str, expected: dict[str, float
 def paper_predictions(system: str, dataset: str) -> SavedPredictions:
     assert DATA is not None
     return SavedPredictions(Path(DATA) / "analogy/baseline_predictions.jsonl", system, dataset, "test")
+
+
+def test_a_tilde_that_the_shell_left_is_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    saved(tmp_path, ROWS)
+    assert SavedPredictions("~/saved.jsonl", "glove", "sat", "test").answers(QUESTIONS) == [2, None]

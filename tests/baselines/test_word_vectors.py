@@ -36,7 +36,6 @@ def test_the_difference_leads_from_head_to_tail(glove: Path) -> None:
 )
 def test_features_are_concatenated_in_the_order_of_their_names(glove: Path, features: str, expected: list[int]) -> None:
     assert WordVectors(glove, features).vectors([("paris", "france")])[0].tolist() == [expected]
-    assert WordVectors(glove).with_features(features).vectors([("paris", "france")])[0].tolist() == [expected]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +67,6 @@ def test_the_fingerprint_tells_content_and_features_apart_but_not_words(glove: P
     diff = WordVectors(glove)
     assert diff.fingerprint == WordVectors(glove, words=["ice"]).fingerprint
     assert diff.fingerprint != WordVectors(glove, "cat").fingerprint
-    assert diff.with_features("cat").fingerprint == WordVectors(glove, "cat").fingerprint
     (tmp_path / "other.txt").write_text(glove.read_text() + "tea 1 1\n")
     assert diff.fingerprint != WordVectors(tmp_path / "other.txt").fingerprint
 

@@ -1,9 +1,11 @@
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 from relvec.evaluation.questions import ANALOGY_DATASETS
 from relvec.evaluation.records import load_predictions, load_records
@@ -108,6 +110,29 @@ def test_baselines_answer_the_same_questions(
     assert json.loads(result.out)[0]["accuracy"] == pytest.approx(accuracy)
 
 
+@pytest.mark.parametrize("settings", [["few-shot"], ["few-shot", "--set", "shots=1"], ["proportion"]])
+def test_a_language_model_answers_the_same_questions(
+    relvec: Relvec, tiny_folder: Path, data_dir: Path, settings: list[str]
+) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(tiny_folder)
+    sizes: dict[str, Any] = {
+        "n_positions": 64,
+        "n_embd": 16,
+        "n_layer": 1,
+        "n_head": 2,
+        "bos_token_id": 0,
+        "eos_token_id": 2,
+    }
+    GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes)).save_pretrained("gpt")
+    tokenizer.save_pretrained("gpt")
+    options = ["--set", "lm=gpt", "--data-dir", data_dir, "--dataset", "u2", "--json"]
+    result = relvec("evaluate", "analogy", "--baseline", *settings, *options)
+    assert result.code == 0, result.err
+    (found,) = json.loads(result.out)
+    assert found["system"].startswith("gpt")
+    assert (found["questions"], found["out_of_vocabulary"]) == (2, 0)
+
+
 def test_unknown_words_can_take_the_answers_of_another_system(relvec: Relvec, data_dir: Path) -> None:
     rows = [{"dataset": "u2", "split": "test", "index": n, "answer": q["answer"]} for n, q in enumerate(QUESTIONS)]
     given = [{**row, "mine": None, "pmi": row["answer"]} for row in rows]
@@ -138,6 +163,29 @@ def test_classification_is_scored_and_kept(relvec: Relvec, tiny_folder: Path, da
     assert found["pairs"] == {"train": 4, "valid": 4, "test": 4}
     again = relvec("evaluate", "classification", *options)
     assert again.out == result.out
+    printed = relvec("evaluate", "classification", *(option for option in options if option != "--json"))
+    assert printed.out.splitlines()[-1].split("\t")[-1] == "4", printed.err
+
+
+def test_an_edited_dataset_is_classified_again(relvec: Relvec, tiny_folder: Path, data_dir: Path) -> None:
+    options = ["--model", tiny_folder, "--dataset", "mine", "--jobs", "1", "--json"]
+    shutil.copytree(data_dir / "lexrel" / "root09", "mine")
+    (before,) = json.loads(relvec("evaluate", "classification", *options).out)
+    Path("mine/test.jsonl").write_text(Path("mine/test.jsonl").read_text().splitlines()[0])
+    (after,) = json.loads(relvec("evaluate", "classification", *options).out)
+    assert (before["pairs"]["test"], after["pairs"]["test"]) == (4, 1)
+
+
+@pytest.mark.parametrize(("where", "model"), [("tiny", "."), ("tiny/below", ".."), (".", "tiny/")])
+def test_a_model_is_called_by_its_folder(
+    relvec: Relvec, tiny_folder: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch, where: str, model: str
+) -> None:
+    shutil.copytree(tiny_folder, "tiny")
+    Path("tiny/below").mkdir()
+    monkeypatch.chdir(where)
+    result = relvec("evaluate", "analogy", "--model", model, "--data-dir", data_dir, "--dataset", "u2")
+    assert result.code == 0, result.err
+    assert [record.system for record in load_records("runs")] == ["tiny"]
 
 
 def test_mapping_and_loss_are_scored(relvec: Relvec, tiny_folder: Path, data_dir: Path) -> None:
@@ -181,6 +229,18 @@ def test_the_baselines_are_listed(relvec: Relvec) -> None:
         (
             ["analogy", "--baseline", "random", "--out-of-vocabulary", "fallback", "--fallback", "no.jsonl:a"],
             "no.jsonl",
+        ),
+        (["analogy", "--baseline", "random", "--out-of-vocabulary", "fallback"], "give both or neither"),
+        (["analogy", "--baseline", "random", "--fallback", "saved.jsonl:a"], "give both or neither"),
+        (
+            ["analogy", "--baseline", "random", "--out-of-vocabulary", "fallback", "--fallback", "saved.jsonl"],
+            "write FILE:COLUMN",
+        ),
+        (["analogy", "--baseline", "random", "--scoring", "reverse"], "compares no vectors"),
+        (["analogy", "--baseline", "few-shot", "--set", "lm=x", "--set", "shots=²"], "give a whole number"),
+        (
+            ["analogy", "--baseline", "proportion", "--set", "lm=x", "--set", "template=to-us"],
+            "did you mean 'to-as'",
         ),
         (["classification", "--baseline", "random"], "cannot be scored on classification"),
         (["classification", "--baseline", "word-vectors", "--fine-tune"], "no encoder to fine-tune"),

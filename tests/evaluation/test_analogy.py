@@ -124,6 +124,18 @@ def test_ties_go_to_the_first_choice_and_are_counted() -> None:
     assert metrics("mine", predictions)["ties"] == 1
 
 
+def test_equal_choices_tie_whatever_their_place() -> None:
+    class Wide(HashedVectors):
+        def vectors(self, pairs: Sequence[Pair]) -> tuple[Vectors, NDArray[np.bool_]]:
+            rows = np.random.default_rng(0).normal(size=(len(pairs), 768)).astype(np.float32)
+            return rows, np.ones(len(pairs), dtype=bool)
+
+    choices = [(f"c{number}", "d") for number in range(4)]
+    questions = [Question((f"a{number}", "b"), (*choices, choices[number % 4]), 4) for number in range(40)]
+    scores = CosineSolver(Wide()).scores(questions)
+    assert all(found[4] == found[number % 4] for number, found in enumerate(scores))
+
+
 def test_metrics_break_down_by_category_and_relation() -> None:
     def answered(kind: str, credit: float, predicted: int | None = 0) -> Prediction:
         return Prediction(0, kind, 0, predicted, [0.5, None], False, credit)

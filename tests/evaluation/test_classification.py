@@ -345,3 +345,14 @@ def test_impossible_jobs_are_refused(parts: dict[Part, LabelledPairs]) -> None:
 def test_processes_that_share_the_grid_do_not_load_torch() -> None:
     code = "import sys, relvec.evaluation.mlp_grid; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("package", ["sklearn", "joblib"])
+def test_a_missing_package_is_named_before_anything_is_encoded(
+    parts: dict[Part, LabelledPairs], monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    vectors = PlantedVectors()
+    with pytest.raises(RelvecError, match=r"pip install 'relvec\[evaluate\]'"):
+        evaluate_classification(vectors, parts)
+    assert not vectors.asked

@@ -114,3 +114,17 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RelvecError, match=r"Cannot make .*; choose another cache folder"):
         open_cache(tmp_path / "file")
+
+
+@pytest.mark.parametrize("damage", ["nonsense", "short", "gone"])
+def test_a_damaged_cache_says_what_to_remove(tmp_path: Path, damage: str) -> None:
+    open_cache(tmp_path).add(PAIRS, vectors_of(PAIRS))
+    (folder,) = tmp_path.iterdir()
+    if damage == "nonsense":
+        (folder / "pairs.jsonl").write_text("nonsense\n")
+    elif damage == "short":
+        (folder / "vectors.f32").write_bytes(b"1234")
+    else:
+        (folder / "vectors.f32").unlink()
+    with pytest.raises(RelvecError, match=f"; remove the folder {folder}"):
+        open_cache(tmp_path)

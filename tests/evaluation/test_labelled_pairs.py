@@ -4,7 +4,13 @@ from pathlib import Path
 import pytest
 
 from relvec.errors import RelvecError
-from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS, LabelledPairs, load_labelled, read_labelled
+from relvec.evaluation.labelled_pairs import (
+    CLASSIFICATION_DATASETS,
+    LabelledPairs,
+    checksum,
+    load_labelled,
+    read_labelled,
+)
 
 ROWS = [("oak", "tree", "HYPER"), ("oak", "pine", "COORD"), ("oak", "ice  cream", "RANDOM")]
 
@@ -78,8 +84,11 @@ def test_a_folder_of_the_user_keeps_its_labels(tmp_path: Path) -> None:
         ("\n", "holds no pair; write one a line"),
     ],
 )
-def test_bad_rows_are_named_with_file_line_and_fix(tmp_path: Path, text: str, message: str) -> None:
-    path = write(tmp_path / "lexrel/root09/train.jsonl", text)
+@pytest.mark.parametrize("broken", ["train", "test"])
+def test_bad_rows_are_named_with_file_line_and_fix(tmp_path: Path, broken: str, text: str, message: str) -> None:
+    for part in ("train", "valid", "test"):
+        write(tmp_path / f"lexrel/root09/{part}.jsonl", ROWS)
+    path = write(tmp_path / f"lexrel/root09/{broken}.jsonl", text)
     with pytest.raises(RelvecError) as error:
         load_labelled("root09", tmp_path)
     assert message in str(error.value)
@@ -98,11 +107,20 @@ def test_a_folder_without_a_test_part_is_refused(tmp_path: Path) -> None:
         load_labelled(str(tmp_path / "mine"))
 
 
-def test_a_label_that_nothing_teaches_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / "mine/train.jsonl", ROWS[:2])
-    write(tmp_path / "mine/test.jsonl", ROWS)
-    with pytest.raises(RelvecError, match=r"The label 'RANDOM' of .*mine's test part does not occur in its training"):
-        load_labelled(str(tmp_path / "mine"))
+@pytest.mark.parametrize("dataset", ["mine", "lexrel/root09"])
+def test_a_label_that_nothing_teaches_is_refused_by_file_and_line(tmp_path: Path, dataset: str) -> None:
+    write(tmp_path / f"{dataset}/train.jsonl", ROWS[:2])
+    write(tmp_path / f"{dataset}/valid.jsonl", ROWS[:2])
+    write(tmp_path / f"{dataset}/test.jsonl", ROWS)
+    name = str(tmp_path / dataset) if dataset == "mine" else "root09"
+    with pytest.raises(RelvecError, match=r"test\.jsonl, line 3: unknown label 'RANDOM'; known are HYPER, COORD"):
+        load_labelled(name, tmp_path)
+
+
+def test_the_checksum_tells_pairs_labels_and_parts_apart() -> None:
+    one, other = (LabelledPairs((("oak", "tree"),), (label,)) for label in ("HYPER", "COORD"))
+    found = [{"train": one}, {"test": one}, {"train": other}, {"train": one, "test": one}]
+    assert len({checksum(parts) for parts in found}) == 4  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("name", "advice"), [("blees", "did you mean 'bless'"), ("nothing like it", "give a folder")])

@@ -13,6 +13,7 @@ from relvec.evaluation.records import (
     of_task,
     save_record,
 )
+from relvec.files import written_whole
 
 RECORD = Record(
     task="analogy",
@@ -50,6 +51,8 @@ def test_a_record_is_found_only_with_equal_settings_and_fingerprint(tmp_path: Pa
         replace(RECORD, part="valid"),
         replace(RECORD, system="FastText"),
         replace(RECORD, task="mapping"),
+        replace(RECORD, data="another dataset of this name"),
+        replace(RECORD, system="GloVe 50d"),  # has the same file name
     )
     assert [find_record(other, tmp_path) for other in different] == [None] * len(different)
 
@@ -96,3 +99,26 @@ def test_a_runs_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RelvecError, match=r"Cannot write .*; choose another runs folder"):
         save_record(RECORD, tmp_path / "file")
+
+
+@pytest.mark.parametrize("system", ["..", ".", "★", "x" * 300, "東" * 100])
+def test_any_name_has_a_folder_of_its_own_below_the_runs(tmp_path: Path, system: str) -> None:
+    runs = tmp_path / "runs"
+    for name in (system, system + system[-1]):
+        save_record(replace(RECORD, system=name), runs, [{"index": 0}])
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+    assert {record.system for record in load_records(runs)} == {system, system + system[-1]}
+
+
+def test_predictions_may_hold_odd_line_ends(tmp_path: Path) -> None:
+    rows = [{"relation": "a\u2028b"}, {"relation": "c"}]
+    save_record(RECORD, tmp_path, rows)
+    assert load_predictions(RECORD, tmp_path) == rows
+
+
+def test_a_record_that_is_being_written_is_no_record_yet(tmp_path: Path) -> None:
+    path = save_record(RECORD, tmp_path)
+    with written_whole(path) as partial:
+        partial.write_text("{")
+        assert load_records(tmp_path) == [RECORD]
+        partial.write_text(path.read_text())

@@ -87,9 +87,9 @@ def _proportion(settings: Settings, context: _Context) -> System:
     if is_tuned and "template" in settings:
         raise RelvecError("tuned=true chooses the template itself; leave out template.")
     kind = _kind(settings["kind"]) if "kind" in settings else None
+    fixed = Choices(template=settings.get("template", Choices.template))
     model = LanguageModel.from_pretrained(settings["lm"], kind=kind, device=context.device)
     name = context.name or f"{model.name}, analogical proportion{' (tuned)' if is_tuned else ''}"
-    fixed = Choices(template=settings.get("template", Choices.template))
 
     def solver_for(dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring) -> Solver:
         choices = tune(model, _validation(dataset, context)).settings if is_tuned else fixed
@@ -166,7 +166,7 @@ def _kind(text: str) -> Literal["causal", "masked"]:
 
 
 def _whole_number(name: str, text: str) -> int:
-    if not text.isdigit():
+    if not text.isdecimal():
         raise RelvecError(f"{name} cannot be {text!r}; give a whole number.")
     return int(text)
 

@@ -50,7 +50,7 @@ class FewShot:
         none:           log P(choice | prompt)
 
     A chat model gives no likelihoods: it gets the choices with letters and is asked for one, which scores 1, the others
-    0; an answer without a letter leaves the question open (nan) and is counted in `unparsed`.
+    0; an answer without a letter leaves the question open (nan), and it counts as out of vocabulary.
     """
 
     def __init__(
@@ -75,7 +75,6 @@ class FewShot:
         if not isinstance(scorer, ChatModel) and not scorer.is_causal:
             raise RelvecError(f"{scorer.name} is a masked language model, which continues no prompt; use a causal one.")
         self.name = name or f"{scorer.name} ({f'{self._shots}-shot' if self._shots else 'zero-shot'})"
-        self.unparsed = 0
         self._scorer = scorer
         self._seed = seed
         self._normalization: Normalization = normalization
@@ -116,7 +115,7 @@ class FewShot:
 
     def _by_likelihood(self, scorer: LikelihoodModel, questions: Sequence[Question]) -> "list[Scores]":
         prompts = [self.prompt(question) for question in questions]
-        asked = [(question, prompt) for question, prompt in zip(questions, prompts, strict=True)]
+        asked = list(zip(questions, prompts, strict=True))
         texts = [prompt + end for question, prompt in asked for end in ("", *map(choice_text, question.choices))]
         if self._normalization == "unconditional":
             choices = {choice_text(choice) for question in questions for choice in question.choices}
@@ -139,11 +138,9 @@ class FewShot:
 
     def _by_letter(self, scorer: ChatModel, questions: Sequence[Question]) -> "list[Scores]":
         answers = scorer.answers([self.letter_prompt(question) for question in questions])
-        self.unparsed = 0
         found = []
         for question, answer in zip(questions, answers, strict=True):
             chosen = parse_letter(answer, question)
-            self.unparsed += chosen is None
             scores = np.full(len(question.choices), np.nan if chosen is None else 0.0)
             if chosen is not None:
                 scores[chosen] = 1.0

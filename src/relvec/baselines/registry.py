@@ -51,7 +51,7 @@ BASELINES: dict[str, Baseline] = {
             settings={
                 "lm": "a causal or masked language model: folder, hub id or .gguf file",
                 "kind": "causal or masked (by architecture)",
-                "template": "the sentence around the four words",
+                "template": "to-as, to-what, rel-same, what-to, she-to-as or as-what (to-as)",
                 "tuned": "true to choose all settings on the validation part (false)",
             },
             required=("lm",),

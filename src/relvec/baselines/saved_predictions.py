@@ -31,7 +31,7 @@ class SavedPredictions:
         self._path = path
         self._of = f"{dataset}, {part} part"
         places = _places(dataset, part)
-        file, lines = read_lines(path)
+        file, lines = read_lines(Path(path).expanduser())
         self.fingerprint = hashlib.sha256("\n".join([column, *lines]).encode()).hexdigest()
         found: dict[tuple[str, int], tuple[str, dict[str, Any]]] = {}
         for where, row in json_rows(lines, file):

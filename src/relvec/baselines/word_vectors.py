@@ -1,11 +1,9 @@
 """Word vectors as vectors of pairs: what the two words' vectors make of a pair (section 4.3 of the paper)."""
 
-import copy
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 
@@ -81,22 +79,6 @@ class WordVectors:
         self._words = None if words is None else frozenset(words)
         self._path = Path(path)
         self._table = read_vectors(path, None if self._words is None else _keys(self._words))
-        self._set_features(features, name)
-
-    def with_features(self, features: str, *, name: str = "") -> Self:
-        """The same word vectors, combined otherwise; the file is not read again.
-
-        >>> _ = Path("glove.txt").write_text("tea 1 2\\ncup 3 4\\n")
-        >>> both = WordVectors("glove.txt").with_features("cat+dot")
-        >>> both.name, both.vectors([("tea", "cup")])[0].tolist()
-        ('glove: cat+dot', [[1.0, 2.0, 3.0, 4.0, 3.0, 8.0]])
-        """
-        other = copy.copy(self)
-        other._set_features(features, name)
-        return other
-
-    def _set_features(self, features: str, name: str) -> None:
-        self._features = check_features(features)
         self.name = name or f"{self._path.name.removesuffix('.gz').rpartition('.')[0] or self._path.name}: {features}"
         self.fingerprint = hashlib.sha256(f"{self._table.checksum} {features}".encode()).hexdigest()
 

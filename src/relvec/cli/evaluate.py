@@ -69,10 +69,14 @@ def analogy(
     wanted = check_part(part)
     questions = {each: load_questions(each, wanted, data_dir) for each in dataset or ANALOGY_DATASETS}
     fallbacks = None
+    if (policy == "fallback") != (fallback is not None):
+        raise RelvecError("--out-of-vocabulary fallback and --fallback go together; give both or neither.")
     if fallback is not None:
         from relvec.baselines.saved_predictions import SavedPredictions
 
         path, _, column = fallback.rpartition(":")
+        if not path or not column:
+            raise RelvecError(f"--fallback {fallback} names no column; write FILE:COLUMN.")
         fallbacks = {
             each: SavedPredictions(path, column, each, wanted).answers(asked) for each, asked in questions.items()
         }
@@ -163,7 +167,7 @@ def classification(
             f"{record.metrics['macro_f1']:.1f}",
             f"{record.metrics['micro_f1']:.1f}",
             "{:.1f}-{:.1f}".format(*record.metrics["interval"]),
-            str(record.metrics["sizes"]["test"]),
+            str(record.metrics["pairs"]["test"]),
         ]
         for record in records
     ]

@@ -11,8 +11,7 @@ from relvec.errors import RelvecError
 from relvec.evaluation.intervals import bootstrap_interval
 from relvec.evaluation.questions import Question, category_of, relation_of
 from relvec.evaluation.vectors import PairVectors
-from relvec.pairs import Pair
-from relvec.similarity import Scoring, Vectors, normalized
+from relvec.similarity import Scoring, normalized
 
 OutOfVocabulary = Literal["wrong", "chance", "fallback"]
 
@@ -47,29 +46,20 @@ class CosineSolver:
         return self._vectors.fingerprint
 
     def scores(self, questions: Sequence[Question]) -> list[Scores]:
-        pairs = [pair for question in questions for pair in (question.stem, *question.choices)]
-        ways = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[self._scoring]
-        distinct = list(dict.fromkeys(_turned(pair, way) for way in ways for pair in pairs))
+        compared = [(question.stem, choice) for question in questions for choice in question.choices]
+        turned = [((b, a), (d, c)) for (a, b), (c, d) in compared]
+        ways = {"forward": [compared], "reverse": [turned], "bidirectional": [compared, turned]}[self._scoring]
+        distinct = list(dict.fromkeys(pair for way in ways for both in way for pair in both))
         vectors, known = self._vectors.vectors(distinct)
         vectors = normalized(vectors)
         row = {pair: number for number, pair in enumerate(distinct)}
-        by_way = [self._one_way(questions, vectors, known, row, way) for way in ways]
-        return [np.mean(scores, axis=0) for scores in zip(*by_way, strict=True)]
-
-    def _one_way(
-        self, questions: Sequence[Question], vectors: Vectors, known: NDArray[np.bool_], row: dict[Pair, int], way: bool
-    ) -> list[Scores]:
-        found = []
-        for question in questions:
-            stem = row[_turned(question.stem, way)]
-            choices = [row[_turned(choice, way)] for choice in question.choices]
-            cosines = (vectors[choices] @ vectors[stem]).astype(np.float64)
-            found.append(np.where(known[choices] & known[stem], cosines, np.nan))
-        return found
-
-
-def _turned(pair: Pair, way: bool) -> Pair:
-    return (pair[1], pair[0]) if way else pair
+        stems = np.array([[row[stem] for stem, _ in way] for way in ways])
+        choices = np.array([[row[choice] for _, choice in way] for way in ways])
+        # Row by row: a matrix product may round equal choices differently, which hides that they tie.
+        cosines = np.sum(vectors[stems] * vectors[choices], axis=-1).astype(np.float64)
+        scores: Scores = np.where(known[stems] & known[choices], cosines, np.nan).mean(axis=0)
+        ends = np.cumsum([len(question.choices) for question in questions])
+        return np.split(scores, ends[:-1])
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.intervals import bootstrap_interval
 from relvec.evaluation.labelled_pairs import LabelledPairs, Part
-from relvec.evaluation.mlp_grid import GridData, best_of, fit_grid
+from relvec.evaluation.mlp_grid import GridData, best_of, check_scikit_learn, fit_grid
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
 
@@ -53,6 +53,7 @@ def evaluate_classification(
     >>> result.metrics["micro_f1"], result.predictions[0]["predicted"]
     (100.0, 'hypernym')
     """
+    check_scikit_learn()
     parts = usable_parts(parts, exclude_labels)
     features, known = pair_features(vectors, [pair for part in parts.values() for pair in part.pairs])
     ends = np.cumsum([len(part.pairs) for part in parts.values()])[:-1]
@@ -141,10 +142,9 @@ def f1_scores(relations: Sequence[str], predicted: Sequence[str]) -> dict[str, A
     >>> round(scores["macro_f1"], 1), scores["micro_f1"], scores["by_class"]["antonym"]["recall"]
     (73.3, 75.0, 50.0)
     """
-    try:
-        from sklearn.metrics import precision_recall_fscore_support
-    except ImportError as error:
-        raise RelvecError("Classification needs scikit-learn; run pip install 'relvec[evaluate]'.") from error
+    check_scikit_learn()
+    from sklearn.metrics import precision_recall_fscore_support
+
     right = np.array(relations) == np.array(predicted)
     low, high = bootstrap_interval(right.astype(np.float64))
     classes = sorted({*relations, *predicted})

@@ -22,6 +22,7 @@ from safetensors.torch import save_file
 from relvec.errors import RelvecError
 from relvec.evaluation.classification import ClassificationResult, Parts, classification_result, usable_parts
 from relvec.evaluation.labelled_pairs import LabelledPairs
+from relvec.evaluation.mlp_grid import check_scikit_learn
 from relvec.files import written_whole
 from relvec.model import RelBERT
 from relvec.pairs import Pair
@@ -82,6 +83,7 @@ def evaluate_fine_tuned(
     >>> evaluate_fine_tuned(model, {"train": train, "test": train}, recipe).metrics["micro_f1"]
     100.0
     """
+    check_scikit_learn()  # its scores come last
     recipe = recipe or FineTuning()
     parts = usable_parts(parts, exclude_labels)
     work = None if work_folder is None else _Work(Path(work_folder), _key(model, parts, recipe))

@@ -1,5 +1,7 @@
 """Pairs with the name of their relation: the datasets of lexical relation classification."""
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -100,28 +102,33 @@ def load_labelled(name: str, data_dir: str | Path | None = None) -> dict[Part, L
 
     The labels of a named dataset become the paper's classes.
     """
+    files = _files(name, data_dir)
+    named = CLASSIFICATION_DATASETS.get(name)
+    train = read_labelled(files["train"], named.classes if named else None)
+    classes = named.classes if named else {label: label for label in train.labels}
+    taught = {label: name for label, name in classes.items() if name in set(train.labels)}
+    return {part: train if part == "train" else read_labelled(path, taught) for part, path in files.items()}
+
+
+def _files(name: str, data_dir: str | Path | None) -> dict[Part, Path]:
+    """Where the parts of a dataset are; the validation part may be missing."""
+    names: tuple[Part, ...] = ("train", "valid", "test")
     if name in CLASSIFICATION_DATASETS:
         dataset = CLASSIFICATION_DATASETS[name]
-        parts: dict[Part, LabelledPairs] = {}
-        for part in ("train", "valid", "test"):
-            if part in dataset.counts:
-                hub_path = f"dataset/{dataset.hub_folder}/{'val' if part == 'valid' else part}.jsonl"
-                path = benchmark_file(f"lexrel/{name}/{part}.jsonl", HUB_ID, hub_path, data_dir)
-                parts[part] = read_labelled(path, dataset.classes)
-    elif Path(name).expanduser().is_dir():
-        folder = Path(name).expanduser()
-        for part in ("train", "test"):
-            if not (folder / f"{part}.jsonl").is_file():
-                raise RelvecError(f"There is no {part}.jsonl in {folder}; put it there.")
-        present: tuple[Part, ...] = ("train", "valid", "test")
-        parts = {
-            part: read_labelled(folder / f"{part}.jsonl") for part in present if (folder / f"{part}.jsonl").is_file()
+        hub = {part: f"dataset/{dataset.hub_folder}/{'val' if part == 'valid' else part}.jsonl" for part in names}
+        return {
+            part: benchmark_file(f"lexrel/{name}/{part}.jsonl", HUB_ID, hub[part], data_dir)
+            for part in names
+            if part in dataset.counts
         }
-    else:
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
         advice = did_you_mean(name, CLASSIFICATION_DATASETS, otherwise="check the name, or give a folder")
         raise RelvecError(f"There is no classification dataset {name}; {advice}.")
-    _check_labels(name, parts)
-    return parts
+    for part in ("train", "test"):
+        if not (folder / f"{part}.jsonl").is_file():
+            raise RelvecError(f"There is no {part}.jsonl in {folder}; put it there.")
+    return {part: path for part in names if (path := folder / f"{part}.jsonl").is_file()}
 
 
 def read_labelled(path: str | Path, classes: dict[str, str] | None = None) -> LabelledPairs:
@@ -145,9 +152,10 @@ def read_labelled(path: str | Path, classes: dict[str, str] | None = None) -> La
     return LabelledPairs(tuple(pairs), tuple(labels))
 
 
-def _check_labels(name: str, parts: dict[Part, LabelledPairs]) -> None:
-    known = set(parts["train"].labels)
-    for part, labelled in parts.items():
-        for label in sorted(set(labelled.labels) - known):
-            problem = f"The label {label!r} of {name}'s {part} part does not occur in its training part"
-            raise RelvecError(f"{problem}; add such pairs there, or drop the label.")
+def checksum(parts: Mapping[Part, LabelledPairs]) -> str:
+    """A checksum of all pairs and labels.
+
+    >>> checksum({"train": LabelledPairs((("oak", "tree"),), ("hypernym",))})[:8]
+    '589da6c4'
+    """
+    return hashlib.sha256(repr(dict(parts)).encode()).hexdigest()

@@ -7,6 +7,7 @@ import json
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,6 +56,12 @@ class GridResult:
     predicted: list[str]
 
 
+def check_scikit_learn() -> None:
+    """Say that it is missing before hours of encoding, not after."""
+    if not all(find_spec(package) for package in ("sklearn", "joblib")):
+        raise RelvecError("Classification needs scikit-learn; run pip install 'relvec[evaluate]'.")
+
+
 def fit_grid(
     data: GridData,
     *,
@@ -97,10 +104,9 @@ def _fitted(
     """Fit each point; results come as they are ready."""
     if not points:
         return
-    try:
-        from joblib import Parallel, cpu_count, delayed
-    except ImportError as error:
-        raise RelvecError("Classification needs scikit-learn; run pip install 'relvec[evaluate]'.") from error
+    check_scikit_learn()
+    from joblib import Parallel, cpu_count, delayed
+
     # Small rates and large layers take longest: begun first, they leave no process idle at the end.
     longest_first = sorted(points, key=lambda point: (point.learning_rate, -point.hidden_size))
     workers = min(jobs or cpu_count(), len(points))

@@ -1,5 +1,6 @@
 """Results that stay: one JSON file for each system, task and dataset, and its predictions beside it."""
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,7 @@ from relvec import __version__
 from relvec.errors import RelvecError
 from relvec.files import written_whole
 
-TASKS = ("analogy", "classification", "mapping", "loss")
+LONGEST_NAME_BYTES = 150
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class Record:
 
     `system` is the name of the row in a table; records that differ only in `fingerprint` are seeds of one system.
     `settings` are what was chosen (scoring, out-of-vocabulary policy, seed), `facts` what describes the system
-    (base model, template, training data), `metrics` the numbers.
+    (base model, template, training data), `metrics` the numbers. `data` is a checksum of the dataset where the record
+    stands for work that need not be done again.
     """
 
     task: str
@@ -32,6 +34,7 @@ class Record:
     metrics: dict[str, Any]
     facts: dict[str, Any] = field(default_factory=dict)
     command: str = ""
+    data: str = ""
     version: str = __version__
 
     @property
@@ -44,12 +47,16 @@ class Record:
 
 
 def file_name(text: str) -> str:
-    """The text as a file name.
+    """The text as a file name; a checksum stands for what does not fit into one.
 
-    >>> file_name("GloVe 50d: diff+dot")
-    'GloVe_50d_diff+dot'
+    >>> file_name("GloVe 50d: diff+dot"), file_name("..")
+    ('GloVe_50d_diff+dot', '5ec1f7e7')
     """
-    return re.sub(r"[^\w.+-]+", "_", text).strip("_")
+    name = re.sub(r"[^\w.+-]+", "_", text).strip("._")
+    if name and len(name.encode()) <= LONGEST_NAME_BYTES:
+        return name
+    start = name.encode()[:LONGEST_NAME_BYTES].decode(errors="ignore")
+    return f"{start}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".lstrip("-")
 
 
 def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str, Any]] = ()) -> Path:
@@ -69,12 +76,13 @@ def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str
 
 
 def find_record(record: Record, runs: str | Path) -> Record | None:
-    """The saved record with the same system, task, dataset, settings and fingerprint, if there is one."""
+    """The saved record of the same system, dataset and settings, if there is one."""
     path = Path(runs) / record.path
     if not path.is_file():
         return None
     saved = _read(path)
-    return saved if saved.settings == record.settings and saved.fingerprint == record.fingerprint else None
+    decisive = ("task", "system", "dataset", "part", "fingerprint", "settings", "data")
+    return saved if all(getattr(saved, name) == getattr(record, name) for name in decisive) else None
 
 
 def load_records(runs: str | Path) -> list[Record]:
@@ -82,7 +90,8 @@ def load_records(runs: str | Path) -> list[Record]:
     folder = Path(runs)
     if not folder.is_dir():
         raise RelvecError(f"There is no folder {folder}; run `relvec evaluate` with --runs {folder} first.")
-    return [_read(path) for path in sorted(folder.glob("*/*.json"))]
+    # A name with a dot in front is a record that is just being written, or one that a kill left half written.
+    return [_read(path) for path in sorted(folder.glob("*/*.json")) if not path.name.startswith(".")]
 
 
 def load_predictions(record: Record, runs: str | Path) -> list[dict[str, Any]]:
@@ -90,7 +99,7 @@ def load_predictions(record: Record, runs: str | Path) -> list[dict[str, Any]]:
     path = (Path(runs) / record.path).with_suffix(".predictions.jsonl")
     if not path.is_file():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
 def _read(path: Path) -> Record:

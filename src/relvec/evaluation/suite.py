@@ -1,15 +1,17 @@
 """A system on many datasets: each dataset's record is saved as soon as it is there."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from relvec.data.rated import RatedRelation
 from relvec.errors import RelvecError
 from relvec.evaluation import mapping
 from relvec.evaluation.analogy import OutOfVocabulary, metrics, predict, prediction_rows
-from relvec.evaluation.classification import Parts, evaluate_classification
+from relvec.evaluation.classification import ClassificationResult, Parts, evaluate_classification
 from relvec.evaluation.fine_tuning import FineTuning, evaluate_fine_tuned
+from relvec.evaluation.labelled_pairs import checksum
 from relvec.evaluation.mapping import MappingProblem
 from relvec.evaluation.questions import Part, Question
 from relvec.evaluation.records import Record, find_record, save_record
@@ -31,6 +33,8 @@ def analogy_records(
     command: str = "",
 ) -> Iterator[Record]:
     """Answer the questions of each dataset and keep what came of it."""
+    if system.vectors is None and scoring != "forward":
+        raise RelvecError(f"{system.name} compares no vectors, so {scoring} scoring means nothing; leave it out.")
     policy = system.out_of_vocabulary or out_of_vocabulary
     for dataset, asked in questions.items():
         solver = system.solver_for(dataset, part, asked, scoring)
@@ -64,22 +68,19 @@ def classification_records(
     """Train and test a classifier on frozen vectors; a dataset that has its record is not done again."""
     vectors = vectors_of(system)
     settings = {"classifier": "mlp", "seed": seed, **_without(exclude_labels)}
-    for dataset, parts in datasets.items():
-        blank = Record("classification", system.name, dataset, "test", vectors.fingerprint, settings, {})
-        record = find_record(blank, runs)
-        if record is None:
-            result = evaluate_classification(
-                vectors,
-                parts,
-                exclude_labels=exclude_labels,
-                seed=seed,
-                jobs=jobs,
-                work_folder=_work_folder(runs, blank),
-                show_progress=show_progress,
-            )
-            record = replace(blank, metrics=result.metrics, facts=system.facts, command=command)
-            save_record(record, runs, result.predictions)
-        yield record
+
+    def evaluate(parts: Parts, work_folder: Path) -> ClassificationResult:
+        return evaluate_classification(
+            vectors,
+            parts,
+            exclude_labels=exclude_labels,
+            seed=seed,
+            jobs=jobs,
+            work_folder=work_folder,
+            show_progress=show_progress,
+        )
+
+    return _classified(system, vectors, datasets, runs, settings, command, evaluate)
 
 
 def fine_tuning_records(
@@ -98,19 +99,47 @@ def fine_tuning_records(
         raise RelvecError(f"{system.name} has no encoder to fine-tune; choose a model.")
     recipe = recipe or FineTuning()
     settings = {**recipe.settings, **_without(exclude_labels)}
+
+    def evaluate(parts: Parts, work_folder: Path) -> ClassificationResult:
+        return evaluate_fine_tuned(
+            vectors.model,
+            parts,
+            recipe,
+            exclude_labels=exclude_labels,
+            work_folder=work_folder,
+            show_progress=show_progress,
+        )
+
+    return _classified(system, vectors, datasets, runs, settings, command, evaluate)
+
+
+def _classified(
+    system: System,
+    vectors: PairVectors,
+    datasets: Mapping[str, Parts],
+    runs: str | Path,
+    settings: dict[str, Any],
+    command: str,
+    evaluate: Callable[[Parts, Path], ClassificationResult],
+) -> Iterator[Record]:
     for dataset, parts in datasets.items():
-        blank = Record("classification", system.name, dataset, "test", vectors.fingerprint, settings, {})
+        blank = Record(
+            task="classification",
+            system=system.name,
+            dataset=dataset,
+            part="test",
+            fingerprint=vectors.fingerprint,
+            settings=settings,
+            metrics={},
+            facts=system.facts,
+            command=command,
+            data=checksum(parts),
+        )
         record = find_record(blank, runs)
         if record is None:
-            result = evaluate_fine_tuned(
-                vectors.model,
-                parts,
-                recipe,
-                exclude_labels=exclude_labels,
-                work_folder=_work_folder(runs, blank),
-                show_progress=show_progress,
-            )
-            record = replace(blank, metrics=result.metrics, facts=system.facts, command=command)
+            # Unfinished work lies below the records, where nobody takes it for one.
+            result = evaluate(parts, Path(runs) / blank.path.parent / "work" / blank.path.stem)
+            record = replace(blank, metrics=result.metrics)
             save_record(record, runs, result.predictions)
         yield record
 
@@ -168,8 +197,3 @@ def vectors_of(system: System) -> PairVectors:
 
 def _without(labels: Collection[str]) -> dict[str, str]:
     return {"without": "+".join(sorted(labels))} if labels else {}
-
-
-def _work_folder(runs: str | Path, record: Record) -> Path:
-    """Where a record's unfinished work is kept; the records' own files are one level higher."""
-    return Path(runs) / record.path.parent / "work" / record.path.stem

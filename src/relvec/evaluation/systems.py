@@ -50,7 +50,7 @@ def model_system(
     """A RelBERT by name, folder or hub id, perhaps with another prompt; its encodings are kept on disk."""
     model = RelBERT.from_pretrained(source, template=template, pooling=pooling, device=device)
     prompt = f" ({f'template {template}' if template else ''}{', ' if template and pooling else ''}{pooling or ''})"
-    name = name or model.name + (prompt if template or pooling else "")
+    name = name or _folder_name(source) + (prompt if template or pooling else "")
     vectors = ModelVectors(model, name=name, batch_size=batch_size, show_progress=show_progress)
     return vector_system(vectors, model_facts(model, source))
 
@@ -63,7 +63,7 @@ def model_facts(model: RelBERT, source: str) -> dict[str, Any]:
     recipe = training.get("recipe", {})
     facts = {
         "kind": "relation model" if is_tuned else "vanilla",
-        "base": training.get("base") or Path(source).name,
+        "base": training.get("base") or _folder_name(source),
         "template": model.template.text,
         "pooling": model.pooling,
         "data": recipe.get("data"),
@@ -71,3 +71,8 @@ def model_facts(model: RelBERT, source: str) -> dict[str, Any]:
         "seed": recipe.get("seed"),
     }
     return {name: value for name, value in facts.items() if value is not None}
+
+
+def _folder_name(source: str) -> str:
+    """The last part of a path or hub id, also of `.` and `..`."""
+    return Path(source).name.strip(".") or Path(source).resolve().name
