@@ -70,7 +70,7 @@ def test_unknown_pairs_are_left_out() -> None:
 
 @pytest.mark.parametrize("ending", [".svg", ".png"])
 def test_the_same_map_gives_the_same_picture(tmp_path: Path, ending: str) -> None:
-    many = {f"{letter} relation": [(f"{letter}{n}", f"tail{n}") for n in range(5)] for letter in "abcdefghijk"}
+    many = {f"{letter} $\\relation$": [(f"{letter}{n}", f"tail{n}") for n in range(5)] for letter in "abcdefghijk"}
     found = relation_map(PlantedVectors(), many)
     for name in ("one", "two"):
         draw_map(found, tmp_path / f"{name}{ending}")

@@ -62,11 +62,10 @@ def test_two_models_are_trained_and_compared_and_nothing_is_done_twice(
     found = run()
     assert found.columns() == ["F1 (%)", "ROOT09"]
     assert [row[0] for row in found.rows()] == ["random", "hypernym", "co-hyponym", "macro", "micro"]
-    records = {record.settings["trained_without"]: record for record in load_records(tmp_path / "runs")}
-    assert set(records) == {"nothing", "1"}
-    assert records["nothing"].settings == {"classifier": "mlp", "seed": 0, "trained_without": "nothing"}
-    assert records["1"].metrics["macro_f1"] == found.trained_without["root09"]["macro"]
-    assert records["1"].fingerprint != records["nothing"].fingerprint
+    records = {record.system: record for record in load_records(tmp_path / "runs")}
+    assert set(records) == {"out/all", "out/without-1"}
+    assert records["out/without-1"].metrics["macro_f1"] == found.trained_without["root09"]["macro"]
+    assert records["out/without-1"].fingerprint != records["out/all"].fingerprint
     for name, excluded in (("all", None), ("without-1", ["1"])):
         config = json.loads((tmp_path / "out" / name / "config.json").read_text())
         assert config["relbert_config"]["training"]["recipe"].get("exclude_categories") == excluded

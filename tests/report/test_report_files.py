@@ -10,10 +10,10 @@ import pytest
 
 from relvec.errors import RelvecError
 from relvec.evaluation.records import Record
-from relvec.report.latex import latex
-from relvec.report.markdown import markdown
+from relvec.report.commands import portable
+from relvec.report.formats import latex, markdown, text_rows
+from relvec.report.page import write_report
 from relvec.report.table import Column, Row, Table, Value
-from relvec.report.write import write_report
 
 Save = Callable[..., Record]
 
@@ -46,25 +46,91 @@ def filled(runs: Path, save_analogy: Save, save_classification: Save) -> Path:
     return runs
 
 
-def test_markdown_has_bold_marks_sources_and_commands() -> None:
+def test_markdown_has_bold_marks_and_sources_and_published_systems_in_italics() -> None:
     lines = markdown(SMALL, figure="figures/small.svg").splitlines()
     assert lines[0] == "## A table"
     assert "> **Warning:** U2 is small." in lines
     assert "| System | X & Y | Z | source |" in lines
     assert "| my_model \\| &lt;mask> | **61.0 ± 1.4** | - | measured |" in lines
-    assert "| c | 99.0\\* | - | published: Somebody 2020 (100% tuned) |" in lines
+    assert "| *c* | 99.0\\* | - | published: Somebody 2020 (100% tuned) |" in lines
     assert "![A table](figures/small.svg)" in lines
-    assert "relvec evaluate" in lines
 
 
 def test_latex_has_rules_bold_and_escaped_specials() -> None:
     lines = latex(SMALL).splitlines()
     assert r"\begin{tabular}{lrrl}" in lines
     assert r"System & X \& Y & Z & source \\" in lines
-    assert r"my\_model \textbar{} \textless{}mask\textgreater{} & \textbf{61.0 $\pm$ 1.4} & -- & measured \\" in lines
-    assert r"c & 99.0* & -- & published: Somebody 2020 (100\% tuned) \\" in lines
+    assert r"my\_model \textbar{} \textless{}mask\textgreater{} & \textbf{61.0 $\pm$ 1.4} & - & measured \\" in lines
+    assert r"\textit{c} & 99.0* & - & published: Somebody 2020 (100\% tuned) \\" in lines
     assert lines.count(r"\midrule") == 2
     assert r"\caption{A table. What it is. Warning: U2 is small.}" in lines
+
+
+def test_columns_of_one_group_share_a_cell_and_each_number_is_bold_by_itself() -> None:
+    grouped = Table(
+        name="grouped",
+        title="T",
+        description="D",
+        label_titles=("System",),
+        columns=(Column("x/macro", "X macro", group="X"), Column("x/micro", "X micro", group="X")),
+        rows=(
+            Row(("a",), {"x/macro": Value(2.0), "x/micro": Value(1.0)}),
+            Row(("b",), {"x/macro": Value(1.0), "x/micro": Value(3.0)}),
+            Row(("c",), {"x/micro": Value(2.0)}, origin="published: d"),
+            Row(("e",), {}, origin="published: d"),
+        ),
+    )
+    titles, rows = text_rows(grouped, bold=lambda text: f"**{text}**")
+    assert titles == ["System", "X", "source"]
+    assert [row[1] for row in rows] == ["**2.0** / 1.0", "1.0 / **3.0**", "- / 2.0", "-"]
+
+
+def test_too_many_systems_side_by_side_are_only_in_the_csv(runs: Path, save_analogy: Save, tmp_path: Path) -> None:
+    for number in range(9):
+        save_analogy(f"s{number}", "bats", number / 10)
+    write_report(runs, tmp_path / "report", with_figures=False)
+    page = (tmp_path / "report/results.md").read_text(encoding="utf-8")
+    (head,) = [line for line in page.splitlines() if line.startswith("| Category | Relation |")]
+    assert head.count("| s") == 6
+    assert "| s8 | s7 |" in head
+    assert "Shown are the 6 best of 9 systems; the CSV file has all." in page
+    assert "s0" in (tmp_path / "report/tables/analogy_bats_relations.csv").read_text(encoding="utf-8")
+
+
+def test_no_folder_of_the_machine_is_in_the_report(runs: Path, save: Save, tmp_path: Path) -> None:
+    command = "relvec evaluate analogy --model /home/me/out/tuned --data-dir /home/me/data --runs /home/me/runs"
+    facts = {"kind": "relation model", "base": "/home/me/models/mpnet"}
+    metrics = {"accuracy": 50.0, "questions": 4, "out_of_vocabulary": 1, "ties": 0}
+    for dataset in ("/home/me/mine.jsonl", "sat"):
+        save(Record("analogy", "a", dataset, "test", "f", {}, metrics, facts, command))
+    save(Record("classification", "a", "/home/me/bless", "test", "f", {}, {"macro_f1": 50.0, "micro_f1": 40.0}))
+    save(Record("mapping", "a", "/home/me/problems.jsonl", "test", "f", {}, {"accuracy": 50.0, "solved": 0.0}))
+    write_report(runs, tmp_path / "report")
+    texts = [file for file in (tmp_path / "report").rglob("*") if file.suffix in (".md", ".csv", ".tex", ".svg")]
+    assert len(texts) > 9
+    assert [file.name for file in texts if "/home" in file.read_text(encoding="utf-8")] == []
+    page = (tmp_path / "report/results.md").read_text(encoding="utf-8")
+    assert page.count("relvec evaluate analogy --model tuned --data-dir DATA --runs runs\n") == 1
+    assert "| BLESS | CogALexV | EVALution | K&H+N | ROOT09 | me/bless | mean |" in page
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        (
+            "relvec x --data-dir=/d/ --set file=/d/analogy/p.jsonl",
+            "relvec x --data-dir DATA --set file=DATA/analogy/p.jsonl",
+        ),
+        ("relvec x --fallback /home/me/p.jsonl:pmi --runs ../runs", "relvec x --fallback p.jsonl:pmi --runs runs"),
+        ("relvec x --model ~/m/tuned/ --name 'a = /b'", "relvec x --model tuned --name 'a = /b'"),
+        ("relvec x --template '[h] is to/from [t]' -m a/b", "relvec x --template '[h] is to/from [t]' -m a/b"),
+        ("relvec x --set endpoint=http://host:80/v1", "relvec x --set endpoint=http://host:80/v1"),
+        (r"relvec x --model 'C:\Users\me\tuned'", "relvec x --model tuned"),
+        ("relvec x --name 'unclosed", "relvec x --name ''\"'\"'unclosed'"),
+    ],
+)
+def test_a_command_keeps_what_a_reader_can_type(typed: str, shown: str) -> None:
+    assert portable(typed) == shown
 
 
 def test_csv_has_intervals_and_spread_in_columns_of_their_own(filled: Path, tmp_path: Path) -> None:
@@ -99,7 +165,7 @@ def test_a_size_that_differs_is_loud_on_the_page(runs: Path, save_analogy: Save,
     save_analogy("a", "sat", 0.5, size=20)
     write_report(runs, tmp_path / "report", with_figures=False)
     page = (tmp_path / "report/results.md").read_text(encoding="utf-8")
-    assert "> **Warning:** a on SAT was measured with 20 questions, the paper has 337 questions" in page
+    assert "> **Warning:** SAT was measured with 20 questions, the paper has 337 questions: not comparable (a)." in page
     assert "50.0!" in page
 
 
@@ -134,6 +200,12 @@ def test_many_systems_and_language_models_can_be_drawn(runs: Path, save_analogy:
         save_analogy("plain", dataset, 0.2, facts={"kind": "vanilla", "base": "base 0"})
     write_report(runs, tmp_path / "report")
     assert (tmp_path / "report/figures/language_models.svg").is_file()
+
+
+def test_a_name_with_dollars_is_drawn_as_it_is(runs: Path, save_analogy: Save, tmp_path: Path) -> None:
+    save_analogy("$\\wrong$", "sat", 0.5)
+    write_report(runs, tmp_path / "report")
+    assert (tmp_path / "report/figures/analogy.svg").is_file()
 
 
 def test_results_without_macro_f1_are_not_drawn(runs: Path, save: Save, tmp_path: Path) -> None:

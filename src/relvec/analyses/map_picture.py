@@ -44,7 +44,8 @@ def draw_map(found: RelationMap, path: str | Path, labels_per_relation: int = 3)
 
     names = list(dict.fromkeys(found.relations))
     of_relation = np.array([names.index(relation) for relation in found.relations])
-    with rc_context({"svg.hashsalt": "relvec", "font.family": "DejaVu Sans", "font.size": 9}):
+    # A word may hold dollars, which are no mathematics.
+    with rc_context({"svg.hashsalt": "relvec", "font.family": "DejaVu Sans", "font.size": 9, "text.parse_math": False}):
         figure = Figure(figsize=(10, 6.5), dpi=_PIXELS_PER_INCH, layout="constrained")
         canvas = FigureCanvasAgg(figure)
         axes = figure.add_subplot()

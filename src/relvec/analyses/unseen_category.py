@@ -4,16 +4,16 @@ The paper trains once more without SemEval's category 1, Class Inclusion, and lo
 told from other relations.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from relvec.encoders.loading import load_config, relbert_config
 from relvec.errors import RelvecError
-from relvec.evaluation.classification import Parts, evaluate_classification
 from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS, load_labelled
-from relvec.evaluation.records import Record, file_name, find_record, save_record
-from relvec.evaluation.systems import model_facts
+from relvec.evaluation.records import Record, file_name
+from relvec.evaluation.suite import classification_records
+from relvec.evaluation.systems import model_facts, vector_system
 from relvec.evaluation.vectors import ModelVectors
 from relvec.model import RelBERT
 from relvec.training.recipe import Recipe
@@ -97,25 +97,15 @@ def unseen_category(
     load_relations(reduced, data_dir)
     parts = {dataset: load_labelled(dataset, data_dir) for dataset in datasets or CLASSIFICATION_DATASETS}
     scores = []
-    for trained_without, chosen, name in (
-        ("nothing", recipe, "all"),
-        (category, reduced, f"without-{file_name(category)}"),
-    ):
+    for chosen, name in ((recipe, "all"), (reduced, f"without-{file_name(category)}")):
         _train(chosen, folder / name, data_dir, show_progress)
         model = RelBERT.from_pretrained(folder / name)
         vectors = ModelVectors(model, name=f"{folder.absolute().name}/{name}", show_progress=show_progress)
-        blank = Record(
-            task="classification",
-            system=vectors.name,
-            dataset="",
-            part="test",
-            fingerprint=vectors.fingerprint,
-            settings={"classifier": "mlp", "seed": seed, "trained_without": trained_without},
-            metrics={},
-            facts=model_facts(model, str(folder / name)),
-            command=command,
+        system = vector_system(vectors, model_facts(model, str(folder / name)))
+        records = classification_records(
+            system, parts, runs, seed=seed, jobs=jobs, command=command, show_progress=show_progress
         )
-        scores.append(_classify(vectors, parts, blank, runs, folder / "classifiers", jobs, show_progress))
+        scores.append({record.dataset: _scores(record) for record in records})
     return UnseenCategory(category, *scores)
 
 
@@ -129,30 +119,6 @@ def _train(recipe: Recipe, folder: Path, data_dir: str | Path | None, show_progr
         raise RelvecError(f"{folder} holds a model of another recipe; choose another output folder.")
 
 
-def _classify(
-    vectors: ModelVectors,
-    parts: Mapping[str, Parts],
-    blank: Record,
-    runs: str | Path,
-    work_folder: Path,
-    jobs: int | None,
-    show_progress: bool | None,
-) -> dict[str, Scores]:
-    scores = {}
-    for dataset, labelled in parts.items():
-        record = replace(blank, dataset=dataset)
-        saved = find_record(record, runs)
-        if saved is None:
-            result = evaluate_classification(
-                vectors,
-                labelled,
-                seed=record.settings["seed"],
-                jobs=jobs,
-                work_folder=work_folder,
-                show_progress=show_progress,
-            )
-            saved = replace(record, metrics=result.metrics)
-            save_record(saved, runs, result.predictions)
-        by_class = {name: found["f1"] for name, found in saved.metrics["by_class"].items()}
-        scores[dataset] = {**by_class, **{name: saved.metrics[f"{name}_f1"] for name in _AVERAGES}}
-    return scores
+def _scores(record: Record) -> Scores:
+    by_class = {name: found["f1"] for name, found in record.metrics["by_class"].items()}
+    return {**by_class, **{name: record.metrics[f"{name}_f1"] for name in _AVERAGES}}

@@ -1,16 +1,14 @@
 """relvec report: tables and figures from saved results."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from relvec.cli.options import Json, print_json, print_table
 
-if TYPE_CHECKING:
-    from relvec.report.table import Table
-
-SHOWN = ("analogy", "classification", "mapping")
+SHOWN = ("analogy", "classification", "classification_fine_tuned", "mapping")
 
 
 def report(
@@ -20,27 +18,18 @@ def report(
     json: Json = False,
 ) -> None:
     """Write tables and figures of all saved results, beside the published numbers."""
-    from relvec.report.plain_rows import plain_rows
-    from relvec.report.write import write_report
+    from relvec.report.formats import plain_rows, text_rows
+    from relvec.report.page import write_report
 
     tables = write_report(runs, output, with_figures=not no_figures)
     if json:
         print_json([{"name": table.name, "title": table.title, "rows": plain_rows(table)} for table in tables])
     else:
-        for table in tables:
-            if table.name in SHOWN:
-                _print(table)
+        for table in (table for table in tables if table.name in SHOWN):
+            # Only whether a row was published, not by whom: that is on the page, and a terminal is narrow.
+            short = tuple(replace(row, origin="published" if row.origin else "") for row in table.rows)
+            titles, rows = text_rows(replace(table, rows=short))
+            print_table(titles, rows, title=table.title, right=tuple(titles[len(table.label_titles) : -1]))
     for warning in dict.fromkeys(warning for table in tables for warning in table.warnings):
         typer.secho(f"Warning: {warning}", fg="yellow", err=True)
     typer.echo(f"{len(tables)} tables -> {output / 'results.md'}", err=True)
-
-
-def _print(table: "Table") -> None:
-    """Only whether a row was published, not by whom: that is on the page, and a terminal is narrow."""
-    titles = [column.title for column in table.columns]
-    rows = []
-    for row in table.rows:
-        values = [(row.values.get(column.key), column.decimals) for column in table.columns]
-        texts = ["-" if value is None else value.text(decimals) for value, decimals in values]
-        rows.append([*row.labels, *texts, "measured" if row.is_measured else "published"])
-    print_table([*table.label_titles, *titles, "source"], rows, title=table.title, right=tuple(titles))

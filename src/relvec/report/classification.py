@@ -4,42 +4,44 @@ from collections.abc import Sequence
 
 from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS
 from relvec.evaluation.records import Record, of_task
-from relvec.report.layout import Entry, column_titles, commands, dataset_titles, labelled, ranked
-from relvec.report.measured import measured, metric
+from relvec.report.measured import (
+    Entry,
+    column_titles,
+    commands,
+    dataset_titles,
+    labelled,
+    measured,
+    metric,
+    ranked,
+    seed_warnings,
+)
 from relvec.report.published import published
 from relvec.report.sizes import size_checks, size_warnings
 from relvec.report.table import Column, Row, Table, Value
 
 AVERAGES = ("macro", "micro")
 MEANS = {f"mean/{average}": [f"{dataset}/{average}" for dataset in CLASSIFICATION_DATASETS] for average in AVERAGES}
-SHOWN = {"Classifier": "classifier"}
 
 
-def f1_table(records: Sequence[Record]) -> Table | None:
-    """Macro and micro F1 on each dataset (the paper's Tables 3 and 8)."""
-    used = of_task(records, "classification")
-    entries = _f1_scores(used)
-    if not entries:
-        return None
-    frame = labelled(entries, SHOWN)
-    theirs = [*published("classification"), *published("classification_language_models")]
-    systems = [system for system, _ in entries]
-    titles = dataset_titles(systems, CLASSIFICATION_DATASETS) | {"mean": "mean"}
-    return Table(
+def frozen_table(records: Sequence[Record]) -> Table | None:
+    """Macro and micro F1 of classifiers on frozen vectors (the paper's Tables 3 and 8)."""
+    return _f1_table(
+        [record for record in of_task(records, "classification") if not _is_fine_tuned(record)],
         name="classification",
         title="Lexical relation classification",
-        description="Macro and micro F1 (%) on the test parts; the mean is that of the paper's five datasets."
-        + frame.shared,
-        label_titles=frame.titles,
-        columns=tuple(
-            Column(f"{dataset}/{average}", f"{title} {average}")
-            for dataset, title in titles.items()
-            for average in AVERAGES
-        ),
-        rows=frame.rows + frame.published(theirs, MEANS),
-        checks=size_checks(used),
-        warnings=size_warnings(used),
-        commands=commands(systems),
+        description="Macro / micro F1 (%) on the test parts, with a perceptron on frozen vectors",
+        with_published=True,
+    )
+
+
+def fine_tuned_table(records: Sequence[Record]) -> Table | None:
+    """Macro and micro F1 of encoders that were trained on each dataset itself, which is another task."""
+    return _f1_table(
+        [record for record in of_task(records, "classification") if _is_fine_tuned(record)],
+        name="classification_fine_tuned",
+        title="Lexical relation classification, fine-tuned encoders",
+        description="Macro / micro F1 (%) on the test parts, with the encoder trained on the dataset's training part",
+        with_published=False,
     )
 
 
@@ -51,12 +53,12 @@ def weighted_table(records: Sequence[Record]) -> Table | None:
     entries = ranked([(system, system.values(cells)) for system in systems])
     if not entries:
         return None
-    frame = labelled(entries, SHOWN)
+    frame = labelled(entries)
     return Table(
         name="classification_weighted",
         title="Lexical relation classification, weighted F1",
-        description="F1 (%) averaged by the size of the classes; that of CogALexV leaves out the class random."
-        + frame.shared,
+        description="F1 (%) averaged by the size of the classes; that of CogALexV leaves out the class random. "
+        "Published encoders were trained on each dataset." + frame.shared,
         label_titles=frame.titles,
         columns=tuple(
             Column(dataset, title) for dataset, title in dataset_titles(systems, CLASSIFICATION_DATASETS).items()
@@ -70,6 +72,8 @@ def weighted_table(records: Sequence[Record]) -> Table | None:
 def class_table(records: Sequence[Record]) -> Table | None:
     """F1 of each class of each dataset, systems side by side (the paper's Table 4)."""
     used = of_task(records, "classification")
+    if not any("by_class" in record.metrics for record in used):
+        return None
     systems = [system for system, _ in _f1_scores(used)]
     (theirs,), (differences,) = published("per_class"), published("per_class_differences")
     rows: list[Row] = []
@@ -84,8 +88,6 @@ def class_table(records: Sequence[Record]) -> Table | None:
             if (key := f"{dataset}/{name}") in theirs.values:
                 values["published"] = Value(theirs.values[key], mark=f" ({differences.values[key]:+.1f})")
             rows.append(Row((title, name), values))
-    if not any("by_class" in record.metrics for record in used):
-        return None
     return Table(
         name="classification_classes",
         title="Lexical relation classification by class",
@@ -116,6 +118,36 @@ def weighted_f1(record: Record) -> float | None:
     return sum(scores["f1"] * scores["pairs"] for scores in left) / pairs if pairs else None
 
 
+def _is_fine_tuned(record: Record) -> bool:
+    return record.settings.get("classifier") == "fine-tuned"
+
+
+def _f1_table(
+    records: Sequence[Record], *, name: str, title: str, description: str, with_published: bool
+) -> Table | None:
+    entries = _f1_scores(records)
+    if not entries:
+        return None
+    frame = labelled(entries)
+    systems = [system for system, _ in entries]
+    titles = dataset_titles(systems, CLASSIFICATION_DATASETS) | {"mean": "mean"}
+    return Table(
+        name=name,
+        title=title,
+        description=f"{description}; the mean is that of the paper's five datasets." + frame.shared,
+        label_titles=frame.titles,
+        columns=tuple(
+            Column(f"{dataset}/{average}", f"{text} {average}", group=text)
+            for dataset, text in titles.items()
+            for average in AVERAGES
+        ),
+        rows=frame.rows + frame.published(published("classification") if with_published else [], MEANS),
+        checks=size_checks(records),
+        warnings=size_warnings(records) + seed_warnings(systems),
+        commands=commands(systems),
+    )
+
+
 def _f1_scores(records: Sequence[Record]) -> list[Entry]:
     """Macro and micro F1 of each system on each dataset, and their means."""
     entries: list[Entry] = []
@@ -124,7 +156,7 @@ def _f1_scores(records: Sequence[Record]) -> list[Entry]:
             {f"{dataset}/{average}": (dataset, metric(f"{average}_f1")) for dataset in system.by_dataset}
             for average in AVERAGES
         )
-        values = system.values(macro) | system.values(micro, interval=metric("interval"))
+        values = system.values(macro) | system.values(micro, has_interval=True)
         for average in AVERAGES:
             mean = system.mean(list(CLASSIFICATION_DATASETS), metric(f"{average}_f1"))
             values |= {f"mean/{average}": mean} if mean else {}

@@ -31,6 +31,7 @@ _STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "legend.frameon": False,
+    "text.parse_math": False,  # a name may hold dollars
     "svg.hashsalt": "relvec",  # else the ids differ from run to run
 }
 
@@ -102,13 +103,12 @@ def language_model_bars(table: Table) -> "Figure | None":
     from matplotlib.figure import Figure
 
     rows = _measured(table)
-    scoring = table.label_titles.index("Scoring")
-    forward = [row for row in rows if row.labels[scoring] == "forward"] or rows
+    usual = [row for row in rows if not _label(table, row, "Settings")] or rows
     best: dict[str, dict[str, Row]] = {}
-    for row in forward:  # the best of a language model come first
+    for row in usual:  # the best of a language model come first
         best.setdefault(row.labels[0], {}).setdefault(row.kind, row)
     columns = [column for column in table.columns if column.key in MEAN_OF]
-    columns = [column for column in columns if any(column.key in row.values for row in forward)]
+    columns = [column for column in columns if any(column.key in row.values for row in usual)]
     if not columns or sum(len(kinds) for kinds in best.values()) < 2:
         return None
     wide = min(len(best), MOST_PANELS)
@@ -162,7 +162,8 @@ def _bars(table: Table, columns: Sequence[Column], label: str) -> "Figure | None
     references = {row.labels[0]: row for row in table.rows if not row.is_measured and row.labels[0] in REFERENCES}
     wide = min(len(columns), MOST_PANELS)
     high = -(-len(columns) // wide)
-    figure = Figure(figsize=(2.0 + 2.3 * wide, 0.7 + high * (0.55 + 0.22 * len(rows))), layout="constrained")
+    # As wide as the legend needs, however few the panels.
+    figure = Figure(figsize=(2.2 + 2.3 * MOST_PANELS, 0.7 + high * (0.55 + 0.22 * len(rows))), layout="constrained")
     panels = list(figure.subplots(high, wide, squeeze=False, sharex=True, sharey=True).flat)
     for axes, column in zip(panels, columns, strict=False):
         _panel(axes, rows, column, references)
@@ -195,7 +196,8 @@ def _panel(axes: "Axes", rows: Sequence[Row], column: Column, references: dict[s
     axes.errorbar(means, places, xerr=spread, fmt="none", ecolor="black", elinewidth=0.8, capsize=1.5)
     for place, row, value in found:
         text = f"{value.mean:.1f}{OTHER_SIZE if value.mark == OTHER_SIZE else ''}"
-        colour = "white" if row.kind == "relation model" else "black"
+        is_on_dark = row.kind == "relation model" and value.mean > 15  # a shorter bar does not hold the number
+        colour = "white" if is_on_dark else "black"
         axes.text(1.5, place, text, va="center", fontsize=7, color=colour)
     for name, row in references.items():
         if column.key in row.values:
@@ -225,12 +227,11 @@ def _measured(table: Table) -> list[Row]:
     return [row for row in table.rows if row.is_measured]
 
 
+def _label(table: Table, row: Row, title: str) -> str:
+    return dict(zip(table.label_titles, row.labels, strict=True)).get(title, "")
+
+
 def _name(table: Table, row: Row) -> str:
-    """The system with what tells it from others: labels that differ, but the usual scoring and the number of seeds."""
-    labels = dict(zip(table.label_titles, row.labels, strict=True))
-    ours = _measured(table)
-    told = {title for place, title in enumerate(table.label_titles) if len({row.labels[place] for row in ours}) > 1}
-    more = [
-        text for title, text in labels.items() if title in told - {"System", "Seeds"} and text not in ("", "forward")
-    ]
-    return labels["System"] + (f" ({', '.join(more)})" if more else "")
+    """The system, with its settings."""
+    settings = _label(table, row, "Settings")
+    return _label(table, row, "System") + (f" ({settings})" if settings else "")

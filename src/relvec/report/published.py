@@ -37,12 +37,26 @@ def published(table: str) -> list[PublishedRow]:
 @cache
 def all_published() -> tuple[PublishedRow, ...]:
     """Every published row."""
-    tables = tomllib.loads(files(__package__).joinpath("published.toml").read_text(encoding="utf-8"))
+    tables = {table: rows for table, rows in _file().items() if table != "sources"}
     return tuple(
         PublishedRow(table=table, **{**row, "values": _flat(row["values"])})
         for table, rows in tables.items()
         for row in rows
     )
+
+
+def sources() -> dict[str, str]:
+    """What the short names of sources stand for.
+
+    >>> sources()["Turney 2005"]
+    'Measuring Semantic Similarity by Latent Relational Analysis (IJCAI).'
+    """
+    return dict(_file()["sources"])
+
+
+@cache
+def _file() -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("published.toml").read_text(encoding="utf-8"))
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, float]:

@@ -1,7 +1,7 @@
 """A table before it has a form: numbers with their spread, columns, rows, and which numbers are best."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Literal
 
@@ -48,13 +48,17 @@ class Value:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of numbers: its key in the row's values, its heading, and which end of it is good."""
+    """A column of numbers: its key in the row's values, its heading, and which end of it is good.
+
+    Neighbours of one `group`, such as the macro and micro F1 of a dataset, share a cell where there is little room.
+    """
 
     key: str
     title: str
     best: Literal["highest", "lowest", "none"] = "highest"
     decimals: int = 1
     is_measured: bool = True
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,15 @@ class Table:
     def has_origin(self) -> bool:
         """Whether the rows are systems, so that each says where it comes from."""
         return self.best_along == "column"
+
+    def narrowed(self, most: int) -> "Table":
+        """The table with the first of its measured columns, if the systems are the columns and there are too many."""
+        measured = [column for column in self.columns if column.is_measured]
+        if self.best_along == "column" or len(measured) <= most:
+            return self
+        note = f" Shown are the {most} best of {len(measured)} systems; the CSV file has all."
+        kept = tuple(column for column in self.columns if column not in measured[most:])
+        return replace(self, columns=kept, description=self.description + note)
 
     def best(self) -> set[tuple[int, str]]:
         """The places (row number, column key) of the best measured numbers, where there are at least two to compare."""

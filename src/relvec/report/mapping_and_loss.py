@@ -1,10 +1,10 @@
-"""Tables of the smaller tasks: relation mapping and the loss on held-out rated pairs."""
+"""Tables of the tasks that the paper has none of: relation mapping, and the loss on held-out rated pairs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from relvec.evaluation.records import Record, of_task
-from relvec.report.layout import commands, dataset_titles, labelled, ranked
-from relvec.report.measured import measured, metric
+from relvec.report.measured import commands, dataset_titles, labelled, measured, metric, ranked
 from relvec.report.table import Column, Table
 
 
@@ -15,14 +15,19 @@ def mapping_table(records: Sequence[Record]) -> Table | None:
         name="mapping",
         title="Relation mapping",
         description="Terms mapped right (%, mean over problems) and problems wholly right (%).",
-        columns=[Column("accuracy", "accuracy"), Column("solved", "solved")],
+        columns=[Column("accuracy", "terms"), Column("solved", "problems")],
     )
 
 
 def loss_table(records: Sequence[Record]) -> Table | None:
     """The loss on held-out rated pairs, and the share of their triples in the right order."""
+    losses = [
+        # Numbers of different losses do not compare: each loss has a column.
+        replace(record, dataset=f"{record.dataset} {record.settings.get('loss', '')}".strip(), settings={})
+        for record in of_task(records, "loss")
+    ]
     return _table(
-        of_task(records, "loss"),
+        losses,
         name="validation_loss",
         title="Validation loss",
         description="Loss on held-out rated pairs (lower is better), and triples in the right order (%).",
@@ -36,22 +41,21 @@ def _table(
     systems = measured(records)
     datasets = dataset_titles(systems, {})
     cells = {f"{dataset}/{column.key}": (dataset, metric(column.key)) for dataset in datasets for column in columns}
-    first = next(iter(cells), "")
     entries = ranked(
-        [(system, system.values(cells, metric("interval") if name == "mapping" else None)) for system in systems],
-        first,
+        [(system, system.values(cells)) for system in systems],
+        next(iter(cells), ""),
         lowest_first=columns[0].best == "lowest",
     )
     if not entries:
         return None
-    frame = labelled(entries, {})
+    frame = labelled(entries)
     return Table(
         name=name,
         title=title,
         description=description + frame.shared,
         label_titles=frame.titles,
         columns=tuple(
-            Column(f"{dataset}/{column.key}", f"{text} {column.title}", column.best, column.decimals)
+            replace(column, key=f"{dataset}/{column.key}", title=f"{text} {column.title}")
             for dataset, text in datasets.items()
             for column in columns
         ),

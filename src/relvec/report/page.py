@@ -1,0 +1,94 @@
+"""The report: a page with every table, and each table and figure as files of their own."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from relvec.errors import RelvecError
+from relvec.evaluation.records import Record, load_records
+from relvec.files import folder_written_whole, written_whole
+from relvec.report import analogy, classification, figures, mapping_and_loss
+from relvec.report.formats import as_csv, escape_markdown, latex, markdown
+from relvec.report.measured import with_short_datasets
+from relvec.report.published import sources
+from relvec.report.table import Table
+
+MAKERS: dict[str, Callable[[Sequence[Record]], Table | None]] = {
+    "analogy": analogy.accuracy_table,
+    "analogy_categories": analogy.category_table,
+    "analogy_bats_relations": analogy.relation_table,
+    "analogy_unknown": analogy.unknown_table,
+    "language_models": analogy.language_model_table,
+    "classification": classification.frozen_table,
+    "classification_fine_tuned": classification.fine_tuned_table,
+    "classification_weighted": classification.weighted_table,
+    "classification_classes": classification.class_table,
+    "mapping": mapping_and_loss.mapping_table,
+    "validation_loss": mapping_and_loss.loss_table,
+    "analogy_valid": analogy.validation_table,
+}
+MOST_SYSTEMS = 6  # side by side on the page
+
+INTRODUCTION = """# Results
+
+Measured rows come first, the best mean on top. Rows in *italics* were published by others; the last column says where,
+and the end of the page what that stands for. **Bold** is the best measured number of a column (of a row where the
+systems are the columns), `±` the standard deviation over seeds. `*` marks published numbers that used the dataset
+itself, `!` numbers measured on a dataset of another size than the paper's. Every table is also in the folder `tables`,
+as LaTeX and as CSV with 95 % intervals (averaged over seeds). `relvec report` made this page.
+"""
+
+
+def tables(records: Sequence[Record]) -> list[Table]:
+    """The tables that have at least one measured number, in the order of the page.
+
+    >>> record = Record("analogy", "tiny", "sat", "test", "", {"scoring": "forward"}, {"accuracy": 50.0})
+    >>> [table.name for table in tables([record])]
+    ['analogy']
+    """
+    named = with_short_datasets(records)
+    return [table for make in MAKERS.values() if (table := make(named)) is not None]
+
+
+def write_report(runs: str | Path, output: str | Path, *, with_figures: bool = True) -> list[Table]:
+    """Write `results.md`, `tables/` and `figures/` below `output`; return the tables.
+
+    The same records give the same files, byte for byte.
+    """
+    found = tables(load_records(runs))
+    if not found:
+        raise RelvecError(f"There are no results in {runs}; run `relvec evaluate` with --runs {runs} first.")
+    folder = Path(output)
+    drawn: list[str] = []
+    if with_figures:
+        with folder_written_whole(folder / "figures", stale=_names(figures.DRAWERS, "svg", "png")) as partial:
+            drawn = figures.draw(found, partial)
+    with folder_written_whole(folder / "tables", stale=_names(MAKERS, "csv", "tex")) as partial:
+        for table in found:
+            (partial / f"{table.name}.csv").write_text(as_csv(table), encoding="utf-8")
+            (partial / f"{table.name}.tex").write_text(latex(table.narrowed(MOST_SYSTEMS)), encoding="utf-8")
+    with written_whole(folder / "results.md") as page:
+        page.write_text(_page(found, drawn), encoding="utf-8")
+    return found
+
+
+def _page(found: Sequence[Table], drawn: Sequence[str]) -> str:
+    sections, told = [], set[str]()
+    for table in found:
+        # Once on the page is enough.
+        warnings = tuple(text for text in table.warnings if text not in told)
+        checks = tuple(text for text in table.checks if text not in told)
+        told.update(warnings, checks)
+        figure = f"figures/{table.name}.svg" if table.name in drawn else ""
+        sections.append(markdown(replace(table.narrowed(MOST_SYSTEMS), warnings=warnings, checks=checks), figure))
+    commands = dict.fromkeys(command for table in found for command in table.commands)
+    if commands:
+        listed = "\n".join(commands)
+        note = "`DATA` is the folder of the benchmarks."
+        sections.append(f"## Commands\n\n{note}\n\n```sh\n{listed}\n```\n")
+    cited = [f"- {name}: {escape_markdown(text)}" for name, text in sources().items()]
+    return "\n".join([INTRODUCTION, *sections, "## Sources\n", *cited, ""])
+
+
+def _names(names: Iterable[str], *endings: str) -> tuple[str, ...]:
+    return tuple(f"{name}.{ending}" for name in names for ending in endings)
