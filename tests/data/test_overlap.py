@@ -43,6 +43,12 @@ def test_benchmark_pairs_and_relations_they_leave_too_small_are_dropped(benchmar
     assert fair.negatives == (("cup", "milk"),)
 
 
+def test_relations_left_without_negatives_can_be_dropped(benchmarks: Path) -> None:
+    bare = RatedRelation("bare", "", (("a", "b"), ("c", "d"), ("e", "f")), (("tea", "cup"),))
+    assert without_benchmarks([bare], benchmarks)[0].negatives == ()
+    assert without_benchmarks([bare], benchmarks, minimum_negatives=1) == []
+
+
 def test_other_forms_of_a_benchmarks_words_are_dropped_too(benchmarks: Path) -> None:
     near = relation("near", "cups:teas", "oaks:trees", "a:b", "c:d", "e:f")
     (fair,) = without_benchmarks([near], benchmarks)

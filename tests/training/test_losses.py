@@ -280,3 +280,8 @@ def test_an_unknown_setting_lists_the_settings_of_the_loss() -> None:
 def test_a_margin_or_temperature_of_zero_is_an_error(name: str, setting: str) -> None:
     with pytest.raises(RelvecError, match=f"{setting} of a loss is 0; give a number above 0"):
         make_loss(name, DIM, **{setting: 0})
+
+
+def test_a_vector_that_is_no_number_shows_in_the_distances() -> None:
+    vectors = torch.tensor([[0.0, 0.0], [3.0, 4.0], [float("nan"), 0.0]])
+    assert distances(vectors).isnan().any()

@@ -86,10 +86,13 @@ def overlap(relations: Iterable[RatedRelation], data_dir: str | Path) -> list[Ov
     ]
 
 
-def without_benchmarks(relations: Iterable[RatedRelation], data_dir: str | Path) -> list[RatedRelation]:
+def without_benchmarks(
+    relations: Iterable[RatedRelation], data_dir: str | Path, minimum_negatives: int = 0
+) -> list[RatedRelation]:
     """The relations without the pairs that a benchmark has, in these or other forms of the words.
 
-    A relation left with fewer than three positives goes: one is held out, two are needed for training.
+    A relation left with fewer than three positives goes (one is held out, two are needed for training), and so does
+    one left with fewer than `minimum_negatives`.
     """
     known = {inflected(pair) for pair in benchmark_pairs(data_dir)}
 
@@ -97,4 +100,8 @@ def without_benchmarks(relations: Iterable[RatedRelation], data_dir: str | Path)
         return tuple(pair for pair in pairs if inflected(pair) not in known)
 
     fair = [replace(r, positives=kept(r.positives), negatives=kept(r.negatives)) for r in relations]
-    return [relation for relation in fair if len(relation.positives) >= MINIMUM_POSITIVES]
+    return [
+        relation
+        for relation in fair
+        if len(relation.positives) >= MINIMUM_POSITIVES and len(relation.negatives) >= minimum_negatives
+    ]

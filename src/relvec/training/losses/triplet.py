@@ -29,9 +29,13 @@ class Triplet(Loss):
         self.margin = above_zero("margin", margin)
 
     def forward(self, vectors: Tensor, batch: Batch) -> Tensor:
+        return self.terms(vectors, batch).mean()
+
+    def terms(self, vectors: Tensor, batch: Batch) -> Tensor:
+        """What each triple adds to the mean: [n]."""
         anchor, positive, negative = columns(batch.triples)
         distance = distances(vectors)
-        return (distance[anchor, positive] - distance[anchor, negative] + self.margin).clamp(min=0).mean()
+        return (distance[anchor, positive] - distance[anchor, negative] + self.margin).clamp(min=0)
 
 
 def distances(vectors: Tensor) -> Tensor:
@@ -47,5 +51,5 @@ def distances(vectors: Tensor) -> Tensor:
     squared_norm = centred.square().sum(dim=1)
     scale = squared_norm.unsqueeze(1) + squared_norm
     squared = scale - 2 * centred @ centred.T
-    is_apart = squared > 8 * torch.finfo(vectors.dtype).eps * scale  # what is below is a rounding error
-    return squared.where(is_apart, 1).sqrt().where(is_apart, 0)
+    is_equal = squared <= 8 * torch.finfo(vectors.dtype).eps * scale  # that is a rounding error; a nan stays a nan
+    return squared.where(~is_equal, 1).sqrt().where(~is_equal, 0)
