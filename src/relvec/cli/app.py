@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 from relvec import __version__
-from relvec.cli import analyse, baselines, data, embed, evaluate, fetch, merge, models, report, similarity, solve, train
+from relvec.cli import (
+    analyse,
+    baselines,
+    data,
+    distill,
+    embed,
+    evaluate,
+    fetch,
+    merge,
+    models,
+    report,
+    similarity,
+    solve,
+    train,
+)
 from relvec.errors import RelvecError
 
 app = typer.Typer(
@@ -23,6 +37,7 @@ for command in (
     embed.embed,
     train.train,
     merge.merge,
+    distill.distill,
     baselines.baselines,
     report.report,
     models.models,

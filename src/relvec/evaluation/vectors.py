@@ -57,8 +57,17 @@ class ModelVectors:
         self._show_progress = show_progress
 
     def vectors(self, pairs: Sequence[Pair]) -> tuple[Vectors, Known]:
+        """The vectors of pairs, encoded first where the cache lacks them."""
+        self.prepare(pairs)
+        return self._cache.get(pairs), np.ones(len(pairs), dtype=bool)
+
+    def missing(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """The distinct pairs that the cache lacks."""
+        return self._cache.missing(pairs)
+
+    def prepare(self, pairs: Sequence[Pair]) -> None:
         """What the cache lacks is encoded and put there, step by step, so that an interruption loses little."""
-        missing = self._cache.missing(pairs)
+        missing = self.missing(pairs)
         with progress_bar(len(missing), f"Encoding with {self.name}", show=self._show_progress) as bar:
             # Of like length: a step then has little padding.
             missing.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
@@ -66,4 +75,3 @@ class ModelVectors:
                 step = missing[start : start + PAIRS_PER_STEP]
                 self._cache.add(step, self.model.encode(step, batch_size=self._batch_size, truncate=True))
                 bar.update(len(step))
-        return self._cache.get(pairs), np.ones(len(pairs), dtype=bool)

@@ -1,0 +1,95 @@
+"""relvec distill: a small encoder learns the vectors of a large one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from relvec.cli.options import DataDir, Device, print_table
+from relvec.encoders.catalog import DEFAULT_MODEL
+from relvec.errors import RelvecError
+
+
+def distill(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the student.")],
+    teacher: Annotated[str, typer.Option(help="The model to learn from: a name, a folder or a hub id.")] = (
+        DEFAULT_MODEL
+    ),
+    student: Annotated[str, typer.Option(help="The encoder to start from: a name, a folder or a hub id.")] = "minilm",
+    template: Annotated[str | None, typer.Option(help="The student's template; by default the teacher's.")] = None,
+    pooling: Annotated[str | None, typer.Option(help="The student's pooling; by default the teacher's.")] = None,
+    pairs: Annotated[list[str] | None, typer.Option(help="A file of pairs; may be repeated.")] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help="Relations whose pairs are taken, as in `relvec train`; bundled if there are no --pairs."),
+    ] = None,
+    wordnet: Annotated[Path | None, typer.Option(help="A folder with data.noun and its like: adds WordNet.")] = None,
+    limit: Annotated[
+        int, typer.Option(help="How many pairs at most; WordNet gives what the rest leaves free.")
+    ] = 100_000,
+    shuffled: Annotated[float, typer.Option(help="Random pairs of their words to add, as a share.")] = 0.2,
+    one_direction: Annotated[bool, typer.Option("--one-direction", help="Do not add the pairs turned round.")] = False,
+    exclude_benchmark_pairs: Annotated[
+        bool, typer.Option("--exclude-benchmark-pairs", help="Leave out what the benchmarks of --data-dir have.")
+    ] = False,
+    steps: Annotated[int | None, typer.Option(help="How many steps to train, in place of epochs.")] = None,
+    epochs: Annotated[float | None, typer.Option(help="How often each pair is met; by default 5.")] = None,
+    batch_size: Annotated[int, typer.Option(help="Pairs in a step.")] = 128,
+    learning_rate: Annotated[float, typer.Option(help="The highest learning rate.")] = 1e-4,
+    similarity_weight: Annotated[
+        float, typer.Option(help="How much the similarities between pairs count beside the vectors.")
+    ] = 10.0,
+    evaluate_every: Annotated[int, typer.Option(help="Steps between two evaluations on held-out pairs.")] = 200,
+    seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 0,
+    data_dir: DataDir = None,
+    device: Device = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the size of the run.")] = False,
+) -> None:
+    """Teach a small encoder the vectors of a large one; the same command again goes on after an interruption."""
+    if steps is not None and epochs is not None:
+        raise RelvecError("--steps and --epochs both say how long to train; give one of them.")
+    if steps is not None and steps < 1:
+        raise RelvecError(f"--steps is {steps}; use 1 or more.")
+    from relvec.data.sources import DEFAULT_SOURCE, data_folder
+
+    benchmarks = data_folder(data_dir) if exclude_benchmark_pairs else None
+    if exclude_benchmark_pairs and benchmarks is None:
+        raise RelvecError("--exclude-benchmark-pairs needs the benchmarks; give their folder with --data-dir.")
+    try:
+        from relvec.distillation.distiller import Settings
+        from relvec.distillation.pool import Sources
+        from relvec.distillation.run import make_distiller, make_plan
+    except ImportError as error:
+        raise RelvecError(f"Distillation needs {error.name}; install relvec[train].") from error
+    sources = Sources(
+        files=tuple(pairs or ()),
+        data=tuple(data or (() if pairs else (DEFAULT_SOURCE,))),
+        wordnet=wordnet,
+        data_dir=data_dir,
+        limit=limit,
+        shuffled=shuffled,
+        both_directions=not one_direction,
+        benchmarks=benchmarks,
+    )
+    settings = Settings(
+        steps=steps or 0,
+        epochs=5.0 if epochs is None else epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        similarity_weight=similarity_weight,
+        evaluate_every=evaluate_every,
+        seed=seed,
+    )
+    distiller = make_distiller(
+        teacher, student, output, sources, settings, template=template, pooling=pooling, device=device
+    )
+    if dry_run:
+        print_table(["what", "how much"], make_plan(distiller).rows(), right=("how much",))
+        return
+    progress = distiller.fit()
+    before, after = progress.held_out[0], progress.held_out[progress.best_step]
+    typer.echo(
+        f"correlation with the teacher's cosines {before.correlation:.4f} -> {after.correlation:.4f}, "
+        f"cosine to its vectors {before.cosine:.4f} -> {after.cosine:.4f} at step {progress.best_step} -> {output}",
+        err=True,
+    )

@@ -1,0 +1,1 @@
+"""Distillation: a small student encoder learns to give the vectors of a large teacher."""

@@ -1,0 +1,144 @@
+"""The pairs that a student learns from: gathered, sampled, re-paired, turned round, and some held out."""
+
+import random
+import sys
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from relvec.data.overlap import benchmark_pairs, inflected, unordered
+from relvec.data.sources import DEFAULT_SOURCE, describe, load
+from relvec.distillation.wordnet import read_wordnet
+from relvec.errors import RelvecError
+from relvec.pairs import Pair, read_pairs
+
+HELD_OUT_SHARE = 0.02
+HELD_OUT_AT_LEAST = 4
+HELD_OUT_AT_MOST = 2000  # beyond that an evaluation only takes longer
+FEWEST = 10
+
+_Groups = dict[Pair, list[Pair]]
+"""Pairs of the same two words, by those words in any order and case: they are held out together or not at all."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the pairs come from, and how many of them are taken.
+
+    `limit` counts word pairs before they are turned round; those of WordNet are the first to be left out.
+    `shuffled` is the number of re-pairings (the head of one pair, the tail of another) as a share of the pairs. With a
+    folder of `benchmarks`, their pairs are left out, in these or other forms of the words.
+    """
+
+    files: tuple[str, ...] = ()
+    data: tuple[str, ...] = (DEFAULT_SOURCE,)
+    wordnet: str | Path | None = None
+    data_dir: Path | None = None
+    limit: int = 100_000
+    shuffled: float = 0.2
+    both_directions: bool = True
+    benchmarks: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit < FEWEST:
+            raise RelvecError(f"The limit is {self.limit} pairs; use {FEWEST} or more.")
+        if self.shuffled < 0:
+            raise RelvecError(f"The share of shuffled pairs is {self.shuffled}; use 0 or more.")
+
+    def described(self) -> str:
+        """What a model card says of the data; of the user's own files only the names."""
+        names = [Path(name).name if Path(name).expanduser().exists() else describe(name) for name in self.data]
+        names += [Path(path).name for path in self.files] + (["WordNet"] if self.wordnet else [])
+        if self.shuffled:
+            names.append(f"random pairs of their words, {self.shuffled:.0%} more")
+        text = "; ".join(names) + (", each in both directions" if self.both_directions else "")
+        return f"{text}; without the pairs of the benchmarks" if self.benchmarks else text
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Distinct pairs to learn from and to be measured by, which share no two words, and how many came from where."""
+
+    train: list[Pair]
+    held_out: list[Pair]
+    counts: dict[str, int]
+
+
+def make_pool(sources: Sources, seed: int = 0) -> Pool:
+    """Read the sources and draw the pool; the same sources and seed give the same pool.
+
+    >>> pool = make_pool(Sources(shuffled=0, limit=100))
+    >>> len(pool.train), len(pool.held_out)
+    (192, 8)
+    """
+    draw = random.Random(seed)
+    benchmarks = {inflected(pair) for pair in benchmark_pairs(sources.benchmarks)} if sources.benchmarks else set()
+    given = _grouped(_given(sources), benchmarks)
+    wordnet = _grouped(read_wordnet(sources.wordnet) if sources.wordnet else (), benchmarks)
+    known = given.keys() | wordnet.keys()
+    own = _sample(given, sources.limit, draw)
+    more = _sample({key: wordnet[key] for key in wordnet if key not in given}, sources.limit - len(own), draw)
+    pairs = {**own, **more}
+    if len(pairs) < FEWEST:
+        fix = "give more with --pairs, --data or --wordnet"
+        raise RelvecError(f"There are {len(pairs)} pairs to learn from and {FEWEST} are needed; {fix}.")
+    shuffled = _shuffled(list(pairs.values()), round(sources.shuffled * len(pairs)), known, benchmarks, draw)
+    pairs |= shuffled
+    keys = list(pairs)
+    draw.shuffle(keys)
+    size = min(max(round(HELD_OUT_SHARE * len(keys)), HELD_OUT_AT_LEAST), HELD_OUT_AT_MOST)
+    return Pool(
+        train=_written_out((pairs[key] for key in keys[size:]), sources.both_directions),
+        held_out=_written_out((pairs[key] for key in keys[:size]), sources.both_directions),
+        counts={"given pairs": len(own), "pairs of WordNet": len(more), "re-paired words": len(shuffled)},
+    )
+
+
+def _given(sources: Sources) -> Iterator[Pair]:
+    for path in sources.files:
+        yield from read_pairs(path)
+    for name in sources.data:
+        # How well a pair fits its relation is of no matter here: all are taken.
+        for relation in load(name, data_dir=sources.data_dir, top=sys.maxsize):
+            yield from (*relation.positives, *relation.negatives)
+
+
+def _grouped(pairs: Iterable[Pair], benchmarks: Container[Pair]) -> _Groups:
+    groups: _Groups = {}
+    for pair in dict.fromkeys(pairs):
+        if not benchmarks or inflected(pair) not in benchmarks:
+            groups.setdefault(unordered(pair), []).append(pair)
+    return groups
+
+
+def _sample(groups: Mapping[Pair, list[Pair]], size: int, draw: random.Random) -> _Groups:
+    keys = list(groups) if len(groups) <= size else draw.sample(list(groups), size)
+    return {key: groups[key] for key in keys}
+
+
+def _shuffled(
+    groups: Sequence[Sequence[Pair]],
+    size: int,
+    known: Container[Pair],
+    benchmarks: Container[Pair],
+    draw: random.Random,
+) -> _Groups:
+    """Words of different pairs put together, such that no source has them together."""
+    made: _Groups = {}
+    for _ in range(10 * size):  # few words may not have so many new pairs among them
+        if len(made) == size:
+            break
+        pair = (draw.choice(draw.choice(groups))[0], draw.choice(draw.choice(groups))[1])
+        key = unordered(pair)
+        if key[0] != key[1] and key not in known and inflected(pair) not in benchmarks:
+            made[key] = [pair]
+    return made
+
+
+def _written_out(groups: Iterable[Sequence[Pair]], both_directions: bool) -> list[Pair]:
+    pairs: dict[Pair, None] = {}
+    for group in groups:
+        pairs.update(dict.fromkeys(group))
+        if both_directions:
+            pairs.update(dict.fromkeys((tail, head) for head, tail in group))
+    return list(pairs)

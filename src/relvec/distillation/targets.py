@@ -1,0 +1,91 @@
+"""The teacher's vectors as the student shall give them: in its dimension, and turned towards where it starts."""
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from relvec.errors import RelvecError
+from relvec.evaluation.vectors import ModelVectors
+from relvec.model import RelBERT
+from relvec.pairs import Pair
+from relvec.similarity import Vectors, cosine, normalized
+
+# Enough to know the directions of vectors with some hundred dimensions; more pairs would only need more memory.
+FITTED_PAIRS = 20_000
+COMPARED_PAIRS = 2000
+
+
+class Targets:
+    """Called on pairs, gives the teacher's vectors and the student's target vectors, all of length 1.
+
+    A target is the teacher's vector times `projection` [teacher dim, student dim].
+    """
+
+    def __init__(self, teacher: ModelVectors, projection: Vectors) -> None:
+        self.teacher, self.projection = teacher, projection
+
+    @classmethod
+    def fit(cls, teacher: ModelVectors, student: RelBERT, pairs: Sequence[Pair], seed: int = 0) -> "Targets":
+        """Reduce the teacher's vectors to the student's dimension, and turn them as near to its own as can be."""
+        sample = random.Random(seed).sample(list(pairs), min(FITTED_PAIRS, len(pairs)))
+        vectors, few = normalized(teacher.vectors(sample)[0]), sample[:COMPARED_PAIRS]
+        start = student.encode(few, normalize=True, truncate=True)
+        for name, rows in ((teacher.name, vectors), (student.name, start)):
+            if not np.isfinite(rows).all():
+                raise RelvecError(f"{name} gives vectors that are not numbers; check its weights.")
+        reduced = cls(teacher, reduction(vectors, student.dim))
+        return cls(teacher, reduced.projection @ rotation(reduced(few)[1], start))
+
+    def __call__(self, pairs: Sequence[Pair]) -> tuple[Vectors, Vectors]:
+        vectors = normalized(self.teacher.vectors(pairs)[0])
+        return vectors, normalized(vectors @ self.projection)
+
+    def kept(self, pairs: Sequence[Pair]) -> float:
+        """How much of the teacher's similarities the targets keep: the correlation of the cosines among some pairs."""
+        return cosine_correlation(*self(pairs[:COMPARED_PAIRS]))
+
+
+def reduction(vectors: Vectors, dim: int) -> Vectors:
+    """The linear map P [teacher dim, dim] that keeps the inner products of the rows V as well as any can.
+
+    With V'V = Q diag(s) Q', s falling, it is P = Q[:, :dim]: no matrix of that rank is nearer to V V' than V P P' V'.
+    The mean stays in, unlike in principal component analysis: cosines are measured from the origin. A `dim` above the
+    teacher's is filled up with zeros.
+
+    >>> vectors = np.array([[3, 0, 4], [4, 0, -3]], dtype=np.float32)
+    >>> small = vectors @ reduction(vectors, 2)
+    >>> bool(np.allclose(small @ small.T, vectors @ vectors.T))
+    True
+    """
+    wide = vectors.astype(np.float64)
+    _, directions = np.linalg.eigh(wide.T @ wide)  # by rising eigenvalue
+    kept = directions[:, ::-1][:, :dim]
+    return np.pad(kept, ((0, 0), (0, dim - kept.shape[1]))).astype(np.float32)
+
+
+def rotation(vectors: Vectors, toward: Vectors) -> Vectors:
+    """The orthogonal map R [dim, dim] with the least |V R - W|^2 for the rows V and W (orthogonal Procrustes).
+
+    With V'W = A diag(s) B' it is R = A B'. It changes no cosine among the rows.
+
+    >>> vectors = np.array([[1, 0], [0, 1]], dtype=np.float32)
+    >>> (vectors @ rotation(vectors, toward=vectors[::-1])).round().tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    left, _, right = np.linalg.svd(vectors.astype(np.float64).T @ toward.astype(np.float64))
+    return (left @ right).astype(np.float32)
+
+
+def cosine_correlation(left: Vectors, right: Vectors) -> float:
+    """Pearson's correlation between cos(l_i, l_j) and cos(r_i, r_j) over all i < j; 0 if either never varies.
+
+    >>> vectors = np.array([[1, 0], [0, 1], [1, 1]], dtype=np.float32)
+    >>> round(cosine_correlation(vectors, 2 * vectors), 4)
+    1.0
+    """
+    is_below = np.tri(len(left), k=-1, dtype=bool)
+    cosines = [cosine(vectors, vectors)[is_below].astype(np.float64) for vectors in (left, right)]
+    if any(values.size < 2 or values.std() == 0 for values in cosines):
+        return 0.0
+    return float(np.corrcoef(*cosines)[0, 1])

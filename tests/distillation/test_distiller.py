@@ -1,0 +1,149 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel
+
+from relvec import RelBERT, RelvecError
+from relvec.distillation.distiller import Distiller, HeldOut, Progress, Settings
+from relvec.distillation.run import make_plan
+from relvec.training.trainer import CHECKPOINT_NAME
+
+MakeDistiller = Callable[..., Distiller]
+
+
+def test_the_student_comes_to_give_the_teachers_vectors(make_distiller: MakeDistiller) -> None:
+    progress = make_distiller(steps=150, evaluate_every=50, learning_rate=1e-2).fit()
+    before, after = progress.held_out[0], progress.held_out[progress.best_step]
+    assert after.correlation > before.correlation + 0.1
+    assert 1 - after.cosine < 0.6 * (1 - before.cosine)
+    losses = list(progress.loss.values())
+    assert np.mean(losses[-10:]) < 0.7 * np.mean(losses[:10])
+
+
+def test_the_saved_student_loads_as_relbert_and_as_a_plain_encoder(
+    make_distiller: MakeDistiller, tmp_path: Path
+) -> None:
+    distiller = make_distiller()
+    distiller.fit()
+    loaded = RelBERT.from_pretrained(tmp_path / "student")
+    pairs = distiller.pool.held_out
+    np.testing.assert_allclose(loaded.encode(pairs), distiller.student.encode(pairs), atol=1e-6)
+    assert (loaded.dim, loaded.pooling, loaded.template.text) == (8, "mask", "[h] <mask> [t]")
+    assert AutoModel.from_pretrained(tmp_path / "student").config.hidden_size == 8
+
+
+def test_the_card_names_teacher_data_settings_and_scores(make_distiller: MakeDistiller, tmp_path: Path) -> None:
+    distiller = make_distiller()
+    distiller.fit()
+    card = (tmp_path / "student" / "README.md").read_text()
+    parts = (
+        "| base | small-bert |",
+        "my pairs",
+        f"| teacher | {distiller.teacher.name} |",
+        f"| teacher_fingerprint | {distiller.teacher.fingerprint} |",
+        "| steps | 6 |",
+        "| correlation with the teacher's cosines |",
+    )
+    for part in parts:
+        assert part in card
+    assert str(tmp_path) not in card
+
+
+def test_the_weights_of_the_best_correlation_are_kept(make_distiller: MakeDistiller) -> None:
+    distiller = make_distiller(learning_rate=0.5, steps=12)  # so high a rate soon makes things worse
+    progress = distiller.fit()
+    best = max(scores.correlation for scores in progress.held_out.values())
+    assert distiller.evaluate().correlation == pytest.approx(best, abs=1e-4)
+
+
+def kill(distiller: Distiller, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = distiller.step
+
+    def step(number: int) -> float:
+        if number == at:
+            raise KeyboardInterrupt
+        return original(number)
+
+    monkeypatch.setattr(distiller, "step", step)
+    with pytest.raises(KeyboardInterrupt):
+        distiller.fit()
+
+
+def test_a_killed_run_resumes_to_the_same_weights(
+    make_distiller: MakeDistiller, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = make_distiller("whole")
+    expected = whole.fit()
+    kill(make_distiller("killed"), 6, monkeypatch)
+    assert (tmp_path / "killed" / CHECKPOINT_NAME).is_file()
+    resumed = make_distiller("killed")
+    steps: list[int] = []
+    original = resumed.step
+    monkeypatch.setattr(resumed, "step", lambda number: (steps.append(number), original(number))[1])  # type: ignore[func-returns-value]
+    progress = resumed.fit()
+    assert steps == [5, 6]
+    assert progress == expected
+    state = whole.student.encoder.state_dict()
+    for name, weight in resumed.student.encoder.state_dict().items():
+        assert torch.equal(weight, state[name]), name
+    assert not (tmp_path / "killed" / CHECKPOINT_NAME).exists()
+
+
+def test_a_checkpoint_of_another_run_is_not_mixed_in(
+    make_distiller: MakeDistiller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill(make_distiller(), 4, monkeypatch)
+    with pytest.raises(RelvecError, match="other models, pairs or settings; remove it"):
+        make_distiller(seed=1).fit()
+
+
+def test_the_teacher_encodes_each_pair_once_ever(
+    make_distiller: MakeDistiller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_distiller("first", steps=1).fit()
+    again = make_distiller("second", steps=1)
+    monkeypatch.setattr(again.teacher.model, "encode", None)
+    again.fit()
+
+
+def test_the_plan_counts_without_changing_anything(make_distiller: MakeDistiller, tmp_path: Path) -> None:
+    distiller = make_distiller(steps=0, epochs=2.0)
+    before = distiller.student.fingerprint
+    plan = make_plan(distiller)
+    assert plan.steps == 2 * -(-plan.training_pairs // 16)
+    assert plan.to_encode == plan.training_pairs + plan.held_out_pairs
+    assert (plan.teacher_dim, plan.student_dim) == (16, 8)
+    assert distiller.student.fingerprint == before
+    assert not (tmp_path / "student").exists()
+    distiller.teacher.prepare([*distiller.pool.train, *distiller.pool.held_out])
+    assert make_plan(distiller).to_encode == 0
+
+
+def test_the_best_step_is_that_of_the_highest_correlation() -> None:
+    assert Progress({}, {0: HeldOut(0.9, 0.1), 2: HeldOut(0.5, 0.8), 4: HeldOut(0.6, 0.7)}).best_step == 2
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("batch_size", 1), ("learning_rate", 0.0), ("similarity_weight", -1.0), ("evaluate_every", 0), ("epochs", 0.0)],
+)
+def test_impossible_settings_are_refused(setting: str, value: float) -> None:
+    with pytest.raises(RelvecError, match=f"{setting} is"):
+        Settings(**{setting: value})  # type: ignore[arg-type]
+
+
+def test_a_loss_that_is_no_number_stops_the_run(make_distiller: MakeDistiller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relvec.distillation.distiller.vector_loss", lambda *_: torch.tensor(float("nan")))
+    with pytest.raises(RelvecError, match="The loss is nan at step 1; lower the learning rate"):
+        make_distiller().fit()
+
+
+def test_broken_weights_are_named(make_distiller: MakeDistiller) -> None:
+    distiller = make_distiller()
+    with torch.no_grad():
+        next(distiller.student.encoder.parameters()).fill_(float("nan"))
+    with pytest.raises(RelvecError, match="small-bert gives vectors that are not numbers"):
+        distiller.fit()
