@@ -5,7 +5,8 @@ Finished vectors are appended to `<output>.partial`; the same job started again 
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -44,34 +45,61 @@ def embed_to_file(
     target = Path(output)
     write = writer_for(target)
     distinct = list(dict.fromkeys(pairs))
-    for start in range(0, len(distinct), PAIRS_PER_STEP):  # a pair that cannot be encoded is named before the work
-        model.token_ids(distinct[start : start + PAIRS_PER_STEP], truncate)
-    partial = target.with_name(f"{target.name}.partial")
-    job = hashlib.sha256(repr((model.fingerprint, normalize, truncate, distinct)).encode()).digest()
+    with encoded_in_steps(
+        model,
+        distinct,
+        target,
+        batch_size=batch_size,
+        normalize=normalize,
+        truncate=truncate,
+        show_progress=show_progress,
+    ) as (encoded, done):
+        row_of = {pair: row for row, pair in enumerate(distinct)}
+        with written_whole(target) as path, path.open("wb") as file:
+            write(file, pairs, encoded[[row_of[pair] for pair in pairs]])
+    return done
+
+
+@contextmanager
+def encoded_in_steps(
+    model: RelBERT,
+    pairs: Sequence[Pair],
+    output: Path,
+    *,
+    batch_size: int = BATCH_SIZE,
+    normalize: bool = False,
+    truncate: bool = False,
+    show_progress: bool | None = None,
+) -> Iterator[tuple[Vectors, int]]:
+    """The vectors of distinct pairs, read from disk as they are needed, and how many of them an earlier run had done.
+
+    They lie in `<output>.partial`, which goes once the block has put them to use.
+    """
+    for start in range(0, len(pairs), PAIRS_PER_STEP):  # a pair that cannot be encoded is named before the work
+        model.token_ids(pairs[start : start + PAIRS_PER_STEP], truncate)
+    partial = output.with_name(f"{output.name}.partial")
+    job = hashlib.sha256(repr((model.fingerprint, normalize, truncate, list(pairs))).encode()).digest()
     done = _finished_rows(partial, job, model.dim)
     try:
         with (
             partial.open("r+b" if done else "wb") as file,
-            progress_bar(len(distinct), "Encoding", show=show_progress, initial=done) as bar,
+            progress_bar(len(pairs), "Encoding", show=show_progress, initial=done) as bar,
         ):
             if not done:
                 file.write(job)
             file.truncate(len(job) + done * _row_bytes(model.dim))
             file.seek(0, 2)
-            for start in range(done, len(distinct), PAIRS_PER_STEP):
-                step = distinct[start : start + PAIRS_PER_STEP]
+            for start in range(done, len(pairs), PAIRS_PER_STEP):
+                step = pairs[start : start + PAIRS_PER_STEP]
                 vectors = model.encode(step, batch_size=batch_size, normalize=normalize, truncate=truncate)
                 file.write(vectors.tobytes())
                 file.flush()
                 bar.update(len(step))
-        encoded = np.fromfile(partial, dtype=np.float32, offset=len(job)).reshape(len(distinct), model.dim)
-        row_of = {pair: row for row, pair in enumerate(distinct)}
-        with written_whole(target) as path, path.open("wb") as file:
-            write(file, pairs, encoded[[row_of[pair] for pair in pairs]])
+        shape = (len(pairs), model.dim)
+        yield np.memmap(partial, dtype=np.float32, mode="r", offset=len(job), shape=shape), done
     except OSError as error:
-        raise RelvecError(f"Cannot write {target}: {error.strerror}; choose another place or free space.") from error
+        raise RelvecError(f"Cannot write {output}: {error.strerror}; choose another place or free space.") from error
     partial.unlink()
-    return done
 
 
 def _finished_rows(partial: Path, job: bytes, dim: int) -> int:

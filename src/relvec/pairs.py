@@ -14,9 +14,11 @@ from typing import Any
 from relvec.errors import RelvecError
 
 Pair = tuple[str, str]
+_Row = tuple[Pair, str]
 
 HEAD_COLUMNS = ("head", "h", "subj", "subject", "source", "word1")
 TAIL_COLUMNS = ("tail", "t", "obj", "object", "target", "word2")
+RELATION_COLUMN = "relation"
 
 
 @dataclass(frozen=True)
@@ -146,12 +148,22 @@ def read_pairs(path: str | Path) -> list[Pair]:
 
     A file ending that says nothing (and stdin) is judged by its first line.
     """
+    return [pair for pair, _ in read_related_pairs(path)]
+
+
+def read_related_pairs(path: str | Path) -> list[tuple[Pair, str]]:
+    r"""Pairs as `read_pairs` gives them, each with what a column (or JSON key) `relation` says, else with "".
+
+    >>> _ = Path("pairs.tsv").write_text("head\ttail\trelation\nParis\tFrance\tcapital\n")
+    >>> read_related_pairs("pairs.tsv")
+    [(('Paris', 'France'), 'capital')]
+    """
     name, lines = read_lines(path)
     reader = _READERS.get(Path(path).suffix.lower()) or _reader_for(lines)
-    pairs = list(reader(lines, name))
-    if not pairs:
+    rows = list(reader(lines, name))
+    if not rows:
         raise RelvecError(f"{name} holds no pair; write one pair a line.")
-    return pairs
+    return rows
 
 
 def read_lines(path: str | Path) -> tuple[str, list[str]]:
@@ -185,17 +197,17 @@ def _reader_for(lines: list[str]) -> "_Reader":
     return _read_colon
 
 
-def _read_colon(lines: list[str], name: str) -> Iterator[Pair]:
+def _read_colon(lines: list[str], name: str) -> Iterator[_Row]:
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            yield parse_pair(line.strip(), f"{name}, line {number}: ")
+            yield parse_pair(line.strip(), f"{name}, line {number}: "), ""
 
 
-def _read_csv(lines: list[str], name: str) -> Iterator[Pair]:
+def _read_csv(lines: list[str], name: str) -> Iterator[_Row]:
     return _read_table(csv_rows(lines), name, "comma")
 
 
-def _read_tsv(lines: list[str], name: str) -> Iterator[Pair]:
+def _read_tsv(lines: list[str], name: str) -> Iterator[_Row]:
     return _read_table(tsv_rows(lines), name, "tab")
 
 
@@ -215,8 +227,9 @@ def tsv_rows(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
     return ((number, line.split("\t")) for number, line in enumerate(lines, start=1))
 
 
-def _read_table(rows: Iterable[tuple[int, list[str]]], name: str, separator: str) -> Iterator[Pair]:
+def _read_table(rows: Iterable[tuple[int, list[str]]], name: str, separator: str) -> Iterator[_Row]:
     columns: tuple[int, int] | None = None
+    relation: int | None = None
     width = 2
     seen_first = False
     for number, row in rows:
@@ -228,23 +241,27 @@ def _read_table(rows: Iterable[tuple[int, list[str]]], name: str, separator: str
             columns = named_columns(row)
             if columns is not None:
                 width = len(row)
+                lowered = [cell.strip().lower() for cell in row]
+                relation = lowered.index(RELATION_COLUMN) if RELATION_COLUMN in lowered else None
                 continue
         if len(row) != width:
             fix = f"separate two words by one {separator}, or name the columns head and tail in a first line"
             raise RelvecError(f"{where}{len(row)} columns where {width} are expected; {fix}.")
         head, tail = columns or (0, 1)
-        yield as_word(row[head], where), as_word(row[tail], where)
+        pair = as_word(row[head], where), as_word(row[tail], where)
+        yield pair, "" if relation is None else row[relation].strip()
 
 
-def _read_jsonl(lines: list[str], name: str) -> Iterator[Pair]:
+def _read_jsonl(lines: list[str], name: str) -> Iterator[_Row]:
     for where, row in json_rows(lines, name):
+        relation = row.get(RELATION_COLUMN) if isinstance(row, dict) else None
         if isinstance(row, dict):
             keys = list(row)
             columns = named_columns(keys)
             if columns is None:
                 raise RelvecError(f'{where}no "head" and "tail"; write {{"head": "Paris", "tail": "France"}}.')
             row = [row[keys[column]] for column in columns]
-        yield as_pair(row, where)
+        yield as_pair(row, where), relation.strip() if isinstance(relation, str) else ""
 
 
 def json_rows(lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
@@ -259,7 +276,7 @@ def json_rows(lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
             raise RelvecError(f"{where}not JSON ({error.msg}); write one object or list a line.") from error
 
 
-_Reader = Callable[[list[str], str], Iterator[Pair]]
+_Reader = Callable[[list[str], str], Iterator[_Row]]
 _READERS: dict[str, _Reader] = {
     ".csv": _read_csv,
     ".tsv": _read_tsv,

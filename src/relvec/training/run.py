@@ -1,12 +1,15 @@
 """From a recipe to a trained model: data, model, trainer."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from relvec.data.overlap import without_benchmarks
 from relvec.data.rated import RatedRelation, check_categories, check_relations, exclude, split
 from relvec.data.sources import data_folder, load
 from relvec.errors import RelvecError
+from relvec.learned_prompts.result import PromptResult
 from relvec.model import RelBERT
+from relvec.prompts import Template
 from relvec.training.batches import with_parents
 from relvec.training.losses import needs_triples
 from relvec.training.plan import Plan, check_disk, make_plan
@@ -26,7 +29,8 @@ def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[R
         folder = data_folder(data_dir)
         if folder is None:
             raise RelvecError("exclude_benchmark_pairs needs the benchmarks; give their folder with --data-dir.")
-        relations = without_benchmarks(relations, folder)
+        # A triple needs a negative, and the first one of a relation is held out.
+        relations = without_benchmarks(relations, folder, minimum_negatives=2 if needs_triples(recipe.loss) else 0)
     check_relations(relations)
     if needs_triples(recipe.loss):
         check_categories(relations)
@@ -36,12 +40,23 @@ def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[R
 def make_trainer(recipe: Recipe, output: str | Path, data_dir: str | Path | None = None) -> Trainer:
     """Everything that can go wrong before the first step goes wrong here."""
     relations = load_relations(recipe, data_dir)
+    template: str | Template = recipe.template
+    if recipe.prompt:
+        recipe, template = with_prompt(recipe)
     train, valid = split(relations, "train"), split(relations, "valid")
     if recipe.parents:
         train, valid = with_parents(train), with_parents(valid)
     # On the CPU first: the trainer gives each process a device of its own.
-    model = RelBERT.from_pretrained(recipe.base, template=recipe.template, pooling=recipe.pooling, device="cpu")
+    model = RelBERT.from_pretrained(recipe.base, template=template, pooling=recipe.pooling, device="cpu")
     return Trainer(model, train, valid, recipe, output)
+
+
+def with_prompt(recipe: Recipe) -> tuple[Recipe, Template]:
+    """The recipe with the base and the pooling of its learned prompt, and that prompt."""
+    learned = PromptResult.load(recipe.prompt)
+    # P-tuning has given its base new tokens: the folder is itself a model.
+    base = recipe.prompt if (Path(recipe.prompt).expanduser() / "config.json").exists() else learned.base
+    return replace(recipe, base=base, template=learned.text, pooling=learned.pooling), learned.template
 
 
 def plan(recipe: Recipe, output: str | Path, data_dir: str | Path | None = None) -> Plan:

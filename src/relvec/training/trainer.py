@@ -255,7 +255,7 @@ def training_record(recipe: Recipe, steps: int, progress: Progress) -> dict[str,
     return {
         "base": recipe.base,
         "data": "; ".join(describe(name) for name in recipe.data),
-        "recipe": {**{k: v for k, v in recipe.as_dict().items() if v not in (None, [], {}, False, 0)}, "steps": steps},
+        "recipe": {**{k: v for k, v in recipe.as_dict().items() if v}, "steps": steps, "seed": recipe.seed},
         "metrics": {
             "validation loss before training": round(progress.valid_loss[0], 4),
             "validation loss": round(progress.valid_loss[best], 4),

@@ -1,0 +1,160 @@
+"""relvec index: make, change and exchange indexes of pairs."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from relvec.cli.options import Device, Json, Model, print_json, print_table
+from relvec.encoders.catalog import DEFAULT_MODEL
+from relvec.pairs import read_pairs, read_related_pairs
+
+app = typer.Typer(help="Make, change and exchange indexes of pairs.", no_args_is_help=True)
+
+Pairs = Annotated[str, typer.Argument(help="A .csv, .tsv or .jsonl file, lines of head:tail, or - for stdin.")]
+Folder = Annotated[Path, typer.Argument(help="The index folder.")]
+Kind = Annotated[str, typer.Option(help="auto, flat, rabitq, int8, ivfpq or hnsw.")]
+BatchSize = Annotated[int, typer.Option(help="Pairs encoded at once.")]
+Truncate = Annotated[bool, typer.Option("--truncate", help="Cut pairs that are too long for the model.")]
+
+
+@app.command()
+def build(
+    pairs: Pairs,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The index folder to write.")],
+    model: Model = DEFAULT_MODEL,
+    kind: Kind = "auto",
+    batch_size: BatchSize = 64,
+    truncate: Truncate = False,
+    device: Device = None,
+) -> None:
+    """Encode pairs and index them; a build that was broken off goes on where it stopped.
+
+    A column named relation, if there is one, labels the pairs.
+    """
+    rows = read_related_pairs(pairs)
+    from relvec.index.building import build_index
+    from relvec.index.kinds import check_kind, faiss
+    from relvec.model import RelBERT
+
+    faiss()
+    check_kind(kind, len(rows))
+    loaded = RelBERT.from_pretrained(model, device=device)
+    start = time.perf_counter()
+    done = build_index(
+        loaded,
+        [pair for pair, _ in rows],
+        output,
+        relations=[relation for _, relation in rows],
+        kind=kind,
+        batch_size=batch_size,
+        truncate=truncate,
+    )
+    _report(output, time.perf_counter() - start, done)
+
+
+@app.command()
+def add(
+    index: Folder,
+    pairs: Pairs,
+    model: Model = DEFAULT_MODEL,
+    batch_size: BatchSize = 64,
+    truncate: Truncate = False,
+    device: Device = None,
+) -> None:
+    """Append the pairs that an index does not have yet."""
+    rows = read_related_pairs(pairs)
+    from relvec.index.building import extend_index
+    from relvec.index.storage import read_meta
+    from relvec.model import RelBERT
+
+    read_meta(index)
+    loaded = RelBERT.from_pretrained(model, device=device)
+    listed, relations = [pair for pair, _ in rows], [relation for _, relation in rows]
+    added = extend_index(loaded, listed, index, relations=relations, batch_size=batch_size, truncate=truncate)
+    typer.echo(f"{added:,} pairs added -> {index}", err=True)
+
+
+@app.command()
+def remove(index: Folder, pairs: Pairs) -> None:
+    """Take pairs out of an index."""
+    rows = read_pairs(pairs)
+    from relvec.index.pair_index import PairIndex
+
+    with PairIndex.editing(index) as opened:
+        removed = opened.remove(rows)
+    typer.echo(f"{removed:,} pairs removed -> {index}", err=True)
+
+
+@app.command()
+def info(index: Folder, json: Json = False) -> None:
+    """Show what an index holds and which model made it."""
+    from relvec.index.storage import read_meta
+
+    meta = read_meta(index)
+    size = meta.vectors_bytes + meta.pairs_bytes
+    facts: dict[str, str | int | float] = {
+        "pairs": meta.count,
+        "kind": meta.kind,
+        "dimensions": meta.dim,
+        "model": meta.model,
+        "fingerprint": meta.fingerprint,
+        "bytes": size,
+        "bytes a pair": round(size / meta.count, 1),
+    }
+    if json:
+        print_json(facts)
+    else:
+        print_table(["what", str(index)], [[name, str(value)] for name, value in facts.items()])
+
+
+@app.command("import")
+def import_(
+    vectors: Annotated[Path, typer.Argument(help="Pair vectors: .txt or .bin (word2vec), .parquet or .npz.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The index folder to write.")],
+    model: Model = DEFAULT_MODEL,
+    kind: Kind = "auto",
+    device: Device = None,
+) -> None:
+    """Make an index of vectors that the model made before."""
+    from relvec.index.exchange import import_index
+    from relvec.index.pair_files import check_input
+    from relvec.model import RelBERT
+
+    check_input(vectors)
+    loaded = RelBERT.from_pretrained(model, device=device)
+    start = time.perf_counter()
+    import_index(vectors, output, model=loaded, kind=kind)
+    _report(output, time.perf_counter() - start, 0)
+
+
+@app.command()
+def export(
+    index: Folder,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write: .txt, .bin, .parquet or .npz.")],
+    model: Model = DEFAULT_MODEL,
+    device: Device = None,
+) -> None:
+    """Write the pairs of an index and their vectors; those of a compressed index are encoded again."""
+    from relvec.index.exchange import export_index
+    from relvec.index.pair_files import check_output
+    from relvec.index.pair_index import PairIndex
+    from relvec.model import RelBERT
+
+    check_output(output)
+    opened = PairIndex.load(index)
+    loaded = None if opened.is_exact else RelBERT.from_pretrained(model, device=device)
+    export_index(opened, output, model=loaded)
+    typer.echo(f"{len(opened):,} pairs, {opened.dim} dimensions -> {output}", err=True)
+
+
+def _report(folder: Path, seconds: float, done: int) -> None:
+    from relvec.index.storage import read_meta
+
+    meta = read_meta(folder)
+    resumed = f", {done:,} of them from an earlier run" if done else ""
+    rate = (meta.count - done) / max(seconds, 1e-9)
+    size = (meta.vectors_bytes + meta.pairs_bytes) / meta.count
+    held = f"{meta.kind}, {size:.0f} bytes a pair"
+    typer.echo(f"{meta.count:,} pairs{resumed}, {held}, {seconds:.1f} s, {rate:.0f} pairs/s -> {folder}", err=True)

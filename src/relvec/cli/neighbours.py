@@ -1,0 +1,48 @@
+"""relvec neighbours: which pairs of an index are related as the given ones are?"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from relvec.cli.options import Device, Json, Model, print_json, print_table
+from relvec.encoders.catalog import DEFAULT_MODEL
+from relvec.pairs import parse_pair
+
+Index = Annotated[Path | None, typer.Option(help="An index folder; by default the bundled vocabulary.")]
+
+
+def neighbours(
+    pairs: Annotated[list[str], typer.Argument(help="One or more examples of a relation, as head:tail.")],
+    k: Annotated[int, typer.Option("-k", help="How many neighbours.")] = 10,
+    index: Index = None,
+    model: Model = DEFAULT_MODEL,
+    shared_words: Annotated[
+        bool, typer.Option("--shared-words", help="Also pairs that share a word with the examples.")
+    ] = False,
+    relation: Annotated[
+        list[str] | None, typer.Option(help="Only pairs with this relation label; may be repeated.")
+    ] = None,
+    rerank: Annotated[int, typer.Option(help="How many candidates of a compressed index are encoded again.")] = 32,
+    device: Device = None,
+    json: Json = False,
+) -> None:
+    """Find the pairs of an index whose relation is most like that of the given pairs."""
+    query = [parse_pair(pair) for pair in pairs]
+    from relvec.index.pair_index import PairIndex
+    from relvec.index.storage import index_folder
+    from relvec.model import RelBERT
+
+    opened = PairIndex.load(index_folder(index))
+    loaded = RelBERT.from_pretrained(model, device=device)
+    found = opened.neighbours(
+        loaded, query, k, rerank=rerank, exclude_shared_words=not shared_words, relations=relation
+    )
+    if json:
+        rows = [{"pair": ":".join(pair), "score": score, "relation": label or None} for pair, score, label in found]
+        print_json({"query": [":".join(pair) for pair in query], "neighbours": rows})
+        return
+    columns = ["pair", "similarity"] + ["relation"] * any(label for _, _, label in found)
+    table = [[":".join(pair), f"{score:.3f}", label][: len(columns)] for pair, score, label in found]
+    title = f"related as {', '.join(':'.join(pair) for pair in query)}"
+    print_table(columns, table, title=title, right=("similarity",))

@@ -1,0 +1,78 @@
+"""Open analogies: a is to b as c is to what?"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from relvec.baselines.vector_file import VectorTable, read_vectors
+from relvec.baselines.word_vectors import spellings
+from relvec.errors import RelvecError
+from relvec.index.pair_index import PairIndex
+from relvec.model import RelBERT
+from relvec.pairs import as_word
+from relvec.similarity import Ranked, normalized
+
+FROM_EACH = 48
+"""How many candidates each source gives: an encoding costs more than it takes to find them."""
+
+
+def complete(
+    model: RelBERT, index: PairIndex, a: str, b: str, c: str, k: int = 10, *, word_vectors: str | Path | None = None
+) -> list[Ranked[str]]:
+    """Words d such that c is to d as a is to b, by falling cos(x_cd, x_ab).
+
+    >>> from relvec import RelBERT
+    >>> model = RelBERT.from_pretrained(tiny_model)
+    >>> index = PairIndex.of(model, [("Tokyo", "Japan"), ("Tokyo", "tea"), ("cup", "tea"), ("dog", "cat")])
+    >>> sorted(word for word, _ in complete(model, index, "Paris", "France", "Tokyo"))
+    ['Japan', 'cat', 'tea']
+    """
+    if k < 1:
+        raise RelvecError(f"{k} words cannot be found; ask for 1 or more.")
+    candidates = candidate_words(model, index, a, b, c, word_vectors=word_vectors)
+    if not candidates:
+        raise RelvecError(f"There is no candidate for {c}; use an index of more pairs, or give word vectors.")
+    return model.complete(a, b, c, candidates, top=k)
+
+
+def candidate_words(
+    model: RelBERT, index: PairIndex, a: str, b: str, c: str, *, word_vectors: str | Path | None = None
+) -> list[str]:
+    """Where d may come from: partners of c in the index, tails of the neighbours of (a, b), words near c.
+
+    Partners d of pairs (c, d) that are most like (a, b) come first, as do those of (d, c) most like (b, a). Of a file
+    of word vectors w, the words near w(c) and near w(c) + w(b) - w(a) are taken.
+    """
+    a, b, c = as_word(a), as_word(b), as_word(c)
+    index.check_model(model)
+    forward, backward = model.encode([(a, b), (b, a)])
+    pairs = index.pairs
+    _, after_c = index.search(forward, FROM_EACH, pairs.with_head([c]))
+    _, before_c = index.search(backward, FROM_EACH, pairs.with_tail([c]))
+    _, alike = index.search(forward, FROM_EACH)
+    words = [pairs.pair(row)[1] for row in after_c]
+    words += [pairs.pair(row)[0] for row in before_c]
+    words += [pairs.pair(row)[1] for row in alike]
+    if word_vectors is not None:
+        words += _near(read_vectors(word_vectors), a, b, c)
+    taken = {a.casefold(), c.casefold()}
+    return [word for word in dict.fromkeys(words) if word.casefold() not in taken]
+
+
+def _near(table: VectorTable, a: str, b: str, c: str) -> list[str]:
+    vectors = [table.find(spellings(word)) for word in (a, b, c)]
+    of_a, of_b, of_c = (None if vector is None else normalized(vector[None])[0] for vector in vectors)
+    if of_c is None:
+        return []
+    words, matrix = list(table.rows), normalized(table.matrix[list(table.rows.values())])
+    found = _nearest(words, matrix, of_c)
+    if of_a is not None and of_b is not None:
+        found += _nearest(words, matrix, of_c + of_b - of_a)
+    return [as_word(word.replace("_", " ")) for word in found if word.replace("_", " ").strip()]
+
+
+def _nearest(words: list[str], matrix: NDArray[np.float32], vector: NDArray[np.float32]) -> list[str]:
+    scores = matrix @ vector
+    best = np.argsort(-scores, kind="stable")[:FROM_EACH]
+    return [words[row] for row in best]

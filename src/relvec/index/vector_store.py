@@ -1,0 +1,174 @@
+"""Unit vectors in a FAISS index: filled, searched, read back and written."""
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from relvec.errors import RelvecError
+from relvec.index.kinds import Kind, faiss
+from relvec.progress import progress_bar
+from relvec.similarity import Vectors, normalized
+
+ROWS_PER_STEP = 16_384
+TRAINING_ROWS = 32_768
+NARROW = 0.1  # below this share of allowed rows, a graph or list search would miss too many of them
+
+Rows = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+class VectorStore:
+    """Vectors in rows 0, 1, ...; every row and every query has length 1, so that an inner product is a cosine.
+
+    Compressed kinds compare by distance, because their PCA moves the mean to zero: cos = 1 - |x - y|^2 / 2.
+
+    >>> from relvec.index.kinds import KINDS
+    >>> store = VectorStore.of(np.eye(3, dtype=np.float32), KINDS["flat"])
+    >>> scores, rows = store.search(np.array([0.0, 2.0, 1.0], dtype=np.float32), 2)
+    >>> rows.tolist(), scores.round(2).tolist()
+    ([1, 2], [0.8899999856948853, 0.44999998807907104])
+    """
+
+    def __init__(self, kind: Kind, index: Any) -> None:
+        self.kind = kind
+        self._index = index
+
+    @classmethod
+    def of(cls, vectors: Vectors, kind: Kind, show_progress: bool | None = False) -> Self:
+        """Learn the compression from a sample of the vectors and put all of them in; they may lie on disk."""
+        library = faiss()
+        count, dim = vectors.shape
+        kind.check_size(count, dim)
+        if kind.rotated_dims is None:
+            index = kind.make(dim, count)
+        else:
+            sample = _sample(vectors)
+            rotation = _rotation(sample, kind.rotated_dims(dim))
+            core = kind.make(rotation.d_out, count)
+            core.train(rotation.apply(sample))
+            index = library.IndexPreTransform(rotation, core)
+        store = cls(kind, index)
+        store.add(vectors, show_progress)
+        return store
+
+    def __len__(self) -> int:
+        return int(self._index.ntotal)
+
+    @property
+    def dim(self) -> int:
+        return int(self._index.d)
+
+    def add(self, vectors: Vectors, show_progress: bool | None = False) -> None:
+        """Append rows."""
+        with progress_bar(len(vectors), "Indexing", show=show_progress) as bar:
+            for start in range(0, len(vectors), ROWS_PER_STEP):
+                step = _unit(vectors[start : start + ROWS_PER_STEP])
+                self._index.add(step)
+                bar.update(len(step))
+
+    def search(self, query: NDArray[np.float32], count: int, allowed: Mask | None = None) -> tuple[Vectors, Rows]:
+        """Cosines (estimates, if the kind is not exact) and rows of the best, of those that are allowed."""
+        library = faiss()
+        index, rows = self._index, None if allowed is None else int(allowed.sum())
+        count = min(count, len(self) if rows is None else rows)
+        if count < 1:
+            return np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64)
+        selector = None if allowed is None else library.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
+        is_narrow = rows is not None and rows < NARROW * len(self)
+        core = self._core
+        if isinstance(core, library.IndexIVF):
+            params = library.SearchParametersIVF(sel=selector, nprobe=core.nlist if is_narrow else core.nprobe)
+        elif isinstance(core, library.IndexHNSW) and not is_narrow:
+            params = library.SearchParametersHNSW(sel=selector, efSearch=max(core.hnsw.efSearch, 2 * count))
+        else:
+            params = library.SearchParameters(sel=selector)
+            index = core.storage if isinstance(core, library.IndexHNSW) else index
+        if isinstance(index, library.IndexPreTransform):
+            params = library.SearchParametersPreTransform(index_params=params)
+        found, places = index.search(_unit(query[None]), count, params=params)
+        is_found = places[0] >= 0
+        scores = found[0][is_found] if self.kind.is_exact else 1 - found[0][is_found] / 2
+        return np.clip(scores, -1, 1), places[0][is_found]
+
+    def get(self, start: int, stop: int) -> Vectors:
+        """The rows from `start` to `stop` of an exact kind."""
+        return np.asarray(self._index.reconstruct_n(start, stop - start))
+
+    def drop(self, rows: Rows) -> None:
+        """Delete rows; those that stay move up."""
+        library = faiss()
+        if len(rows) == 0:
+            return
+        core = self._core
+        if isinstance(core, library.IndexHNSW):  # a graph cannot lose a node
+            kept = np.delete(core.storage.reconstruct_n(0, len(self)), rows, axis=0)
+            self._index = VectorStore.of(kept, self.kind)._index
+            return
+        before = len(self)
+        self._index.remove_ids(library.IDSelectorBatch(rows))
+        if isinstance(core, library.IndexIVF):
+            _renumber(core, np.delete(np.arange(before), rows))
+        self._index.ntotal = core.ntotal
+
+    def write(self, path: Path) -> None:
+        try:
+            faiss().write_index(self._index, str(path))
+        except RuntimeError as error:
+            raise RelvecError(f"Cannot write {path.parent}: {_reason(error)}; free space there.") from error
+
+    @classmethod
+    def read(cls, path: Path, kind: Kind, *, mapped: bool) -> Self:
+        """Open a file; a mapped one is read from disk as it is needed, and cannot be changed."""
+        library = faiss()
+        flags = 0
+        if mapped:
+            flags = library.IO_FLAG_MMAP_IFC if kind.scans_all or kind.is_exact else library.IO_FLAG_MMAP
+        try:
+            return cls(kind, library.read_index(str(path), flags))
+        except RuntimeError as error:
+            raise RelvecError(f"{path} is no whole FAISS file ({_reason(error)}); build the index again.") from error
+
+    @property
+    def _core(self) -> Any:
+        library = faiss()
+        is_rotated = isinstance(self._index, library.IndexPreTransform)
+        return library.downcast_index(self._index.index) if is_rotated else self._index
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    return np.ascontiguousarray(normalized(np.asarray(vectors, dtype=np.float32)))
+
+
+def _sample(vectors: Vectors) -> Vectors:
+    rows = np.random.default_rng(0).permutation(len(vectors))[:TRAINING_ROWS]
+    return _unit(vectors[np.sort(rows)])
+
+
+def _rotation(sample: Vectors, dims: int) -> Any:
+    """PCA and a random rotation as one matrix, without all else that FAISS would save of the PCA."""
+    library = faiss()
+    learned = library.PCAMatrix(sample.shape[1], dims, 0.0, True)
+    learned.train(sample)
+    rotation = library.LinearTransform(sample.shape[1], dims, True)
+    library.copy_array_to_vector(library.vector_to_array(learned.A)[: dims * sample.shape[1]], rotation.A)
+    library.copy_array_to_vector(library.vector_to_array(learned.b)[:dims], rotation.b)
+    rotation.is_trained = rotation.is_orthonormal = True
+    return rotation
+
+
+def _renumber(core: Any, old_rows: Rows) -> None:
+    """Inverted lists keep the old row numbers when rows go; make them 0, 1, ... again."""
+    library = faiss()
+    lists = core.invlists
+    for number in range(core.nlist):
+        size = lists.list_size(number)
+        if size:
+            ids = library.rev_swig_ptr(lists.get_ids(number), size)
+            ids[:] = np.searchsorted(old_rows, ids)
+
+
+def _reason(error: RuntimeError) -> str:
+    """The last clause of what FAISS says, which begins with a function's name and place."""
+    return str(error).strip().splitlines()[-1].rpartition(": ")[2].rstrip(".") or "unreadable"

@@ -1,0 +1,143 @@
+"""The pairs of an index: each word once, two numbers a pair, perhaps the name of its relation."""
+
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from relvec.errors import RelvecError, did_you_mean
+from relvec.pairs import Pair
+
+Numbers = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class PairVocabulary:
+    """Distinct pairs in rows 0, 1, ...; row r is (words[heads[r]], words[tails[r]]).
+
+    Its relation is relations[labels[r]]; the first relation, "", is that of a pair without a label.
+
+    >>> pairs = PairVocabulary.of([("Paris", "France"), ("tea", "cup")], ["capital", ""])
+    >>> pairs.pair(0), pairs.relation(0), pairs.relation(1)
+    (('Paris', 'France'), 'capital', '')
+    >>> pairs.with_word(["france"]).tolist()
+    [True, False]
+    """
+
+    words: list[str]
+    heads: Numbers
+    tails: Numbers
+    relations: list[str]
+    labels: Numbers
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair], relations: Sequence[str] | None = None) -> Self:
+        """Number the words; the pairs must be distinct."""
+        number: dict[str, int] = {}
+        heads = np.array([number.setdefault(head, len(number)) for head, _ in pairs], dtype=np.int32)
+        tails = np.array([number.setdefault(tail, len(number)) for _, tail in pairs], dtype=np.int32)
+        name: dict[str, int] = {"": 0}
+        labels = np.zeros(len(pairs), dtype=np.int32)
+        if relations is not None:
+            labels[:] = [name.setdefault(relation, len(name)) for relation in relations]
+        return cls(list(number), heads, tails, list(name), labels)
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def pair(self, row: int) -> Pair:
+        return self.words[self.heads[row]], self.words[self.tails[row]]
+
+    def pairs(self) -> list[Pair]:
+        return [(self.words[head], self.words[tail]) for head, tail in zip(self.heads, self.tails, strict=True)]
+
+    def relation(self, row: int) -> str:
+        return self.relations[self.labels[row]]
+
+    def all_relations(self) -> list[str]:
+        """The relation of every row."""
+        return [self.relations[label] for label in self.labels]
+
+    def rows_of(self, pairs: Iterable[Pair]) -> NDArray[np.int64]:
+        """The row of each pair, -1 for a pair that is not here."""
+        row_of = self._row_of
+        return np.array([row_of.get(pair, -1) for pair in pairs], dtype=np.int64)
+
+    def with_word(self, words: Iterable[str]) -> Mask:
+        """Which rows have one of the words as head or tail; upper and lower case are alike."""
+        return self.with_head(words) | np.isin(self.tails, self._numbers(words))
+
+    def with_head(self, words: Iterable[str]) -> Mask:
+        return np.isin(self.heads, self._numbers(words))
+
+    def with_tail(self, words: Iterable[str]) -> Mask:
+        return np.isin(self.tails, self._numbers(words))
+
+    def with_relation(self, relations: Iterable[str]) -> Mask:
+        """Which rows have one of the relations; a relation that no row has is an error."""
+        known = self.relations[1:]
+        if not known:
+            raise RelvecError("The pairs of this index have no relation labels; build it from a file with a relation.")
+        wanted = list(relations)
+        for relation in wanted:
+            if relation not in known:
+                few = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
+                raise RelvecError(
+                    f"No pair of this index has the relation {relation!r}; "
+                    f"{did_you_mean(relation, known, otherwise=f'known are {few}')}."
+                )
+        return np.isin(self.labels, [self.relations.index(relation) for relation in wanted])
+
+    def joined(self, other: Self) -> "PairVocabulary":
+        """These rows and then those of the other."""
+        return PairVocabulary.of([*self.pairs(), *other.pairs()], [*self.all_relations(), *other.all_relations()])
+
+    def kept(self, rows: Mask) -> "PairVocabulary":
+        """Only some of the rows, and only their words."""
+        pairs = [pair for pair, keep in zip(self.pairs(), rows, strict=True) if keep]
+        relations = [relation for relation, keep in zip(self.all_relations(), rows, strict=True) if keep]
+        return PairVocabulary.of(pairs, relations)
+
+    def write(self, path: Path) -> None:
+        with path.open("wb") as file:
+            np.savez_compressed(
+                file,
+                words=_as_bytes(self.words),
+                heads=self.heads,
+                tails=self.tails,
+                relations=_as_bytes(self.relations),
+                labels=self.labels,
+            )
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                words, relations = (bytes(file[name]).decode().split("\n") for name in ("words", "relations"))
+                return cls(words, file["heads"], file["tails"], relations, file["labels"])
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise RelvecError(f"{path} is no whole table of pairs ({error}); build the index again.") from error
+
+    def _numbers(self, words: Iterable[str]) -> list[int]:
+        return [number for word in words for number in self._spelled_alike.get(word.casefold(), ())]
+
+    @cached_property
+    def _row_of(self) -> dict[Pair, int]:
+        return {pair: row for row, pair in enumerate(self.pairs())}
+
+    @cached_property
+    def _spelled_alike(self) -> dict[str, list[int]]:
+        numbers: dict[str, list[int]] = {}
+        for number, word in enumerate(self.words):
+            numbers.setdefault(word.casefold(), []).append(number)
+        return numbers
+
+
+def _as_bytes(lines: list[str]) -> NDArray[np.uint8]:
+    return np.frombuffer("\n".join(lines).encode(), dtype=np.uint8)

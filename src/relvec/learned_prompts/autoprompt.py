@@ -1,0 +1,85 @@
+"""AutoPrompt: a prompt of vocabulary tokens for a frozen language model (section 3.1)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from relvec.data.rated import RatedRelation, check_relations
+from relvec.errors import RelvecError
+from relvec.learned_prompts.lengths import Lengths
+from relvec.learned_prompts.objective import PromptObjective
+from relvec.learned_prompts.plots import draw_history
+from relvec.learned_prompts.result import PromptResult, readable
+from relvec.learned_prompts.token_search import TokenSearch
+from relvec.model import RelBERT
+from relvec.prompts.template import MASK, Template
+
+
+def autoprompt(
+    base: str | Path,
+    relations: Sequence[RatedRelation],
+    lengths: Lengths,
+    output: str | Path,
+    *,
+    pooling: str = "average",
+    iterations: int = 50,
+    candidates: int = 50,
+    exhaustive: bool = False,
+    seed: int = 0,
+    device: str | torch.device | None = None,
+    show_progress: bool | None = None,
+) -> PromptResult:
+    """Search a prompt for `base` and write it to the folder `output`; a search that was killed goes on where it was.
+
+    Candidates that do badly on a part of the relations are dropped early unless `exhaustive`. More `iterations` than
+    before continue a finished search.
+
+    >>> from relvec.data.sources import load
+    >>> found = autoprompt(tiny_model, load("bundled")[:4], Lengths(2, 1, 1), "auto", iterations=1, candidates=3)
+    >>> len(found.tokens), found.train_loss <= found.history[0]["loss"]
+    (6, True)
+    """
+    check_relations(relations)
+    for name, value in (("iterations", iterations), ("candidates", candidates)):
+        if value < 1:
+            raise RelvecError(f"A search with {value} {name} finds nothing; use 1 or more.")
+    valid = PromptObjective(relations, "valid")
+    model = masked_model(base, lengths, pooling, device)
+    search = TokenSearch(model, relations, Path(output), candidates=candidates, exhaustive=exhaustive, seed=seed)
+    search.run(iterations, show_progress)
+    tokens = lengths.arranged(search.tokens)
+    learned = RelBERT(model.encoder, model.tokenizer, Template.from_tokens(tokens), pooling)
+    result = PromptResult(
+        method="autoprompt",
+        base=str(base),
+        pooling=pooling,
+        lengths=lengths,
+        seed=seed,
+        tokens=tokens,
+        text=readable(tokens, model.tokenizer.convert_tokens_to_string),
+        train_loss=search.loss,
+        validation_loss=valid.of_model(learned),
+        encodings=search.encodings,
+        seconds=search.seconds,
+        triple_encodings=search.triple_encodings,
+        history=search.history,
+    )
+    result.save(output)
+    draw_history(result, Path(output) / "loss.svg")
+    return result
+
+
+def masked_model(
+    base: str | Path, lengths: Lengths, pooling: str = "average", device: str | torch.device | None = None
+) -> RelBERT:
+    """The base with a mask for each trigger, its weights frozen."""
+    if pooling == "mask":
+        raise RelvecError("Mask pooling has nothing to read once all masks are replaced; use average pooling.")
+    plain = RelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device=device)
+    if plain.tokenizer.mask_token is None:
+        raise RelvecError(f"{base} has no mask token for the triggers to start from; use a masked language model.")
+    plain.encoder.requires_grad_(False)
+    plain.encoder.eval()
+    template = Template.from_tokens(lengths.arranged([MASK] * lengths.total))
+    return RelBERT(plain.encoder, plain.tokenizer, template, pooling)

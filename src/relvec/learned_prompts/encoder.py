@@ -1,0 +1,88 @@
+"""Fixed pairs under a prompt whose triggers change: what does not change is done once."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+from torch.nn import Module
+
+from relvec.model import BATCH_SIZE, RelBERT
+from relvec.pairs import Pair
+
+
+class PromptEncoder:
+    """Encodes pairs with any trigger tokens in place of the masks of a template.
+
+    The words are tokenized once; a prompt is the vocabulary numbers of its triggers. `encodings` counts the pairs that
+    went through the language model.
+    """
+
+    def __init__(self, model: RelBERT, pairs: Sequence[Pair]) -> None:
+        self.model = model
+        self.encodings = 0
+        self._tokens = model.token_ids(pairs)
+        mask = model.tokenizer.mask_token_id
+        # Where the triggers are depends on how many tokens the words have.
+        self._places = torch.tensor([[i for i, token in enumerate(row) if token == mask] for row in self._tokens])
+
+    @property
+    def triggers(self) -> int:
+        """How many triggers a prompt has."""
+        return self._places.shape[1]
+
+    def vectors(self, triggers: Sequence[int], rows: range) -> Tensor:
+        """The vectors of some of the pairs: [rows, dim], without gradient."""
+        found = torch.empty(len(rows), self.model.dim, device=self.model.device)
+        with torch.inference_mode():
+            for chunk in self._chunks(rows):
+                found[[row - rows.start for row in chunk]] = self._forward(triggers, chunk).float()
+        return found
+
+    def trigger_gradient(self, triggers: Sequence[int], position: int, vector_gradients: Tensor) -> Tensor:
+        """The gradient with respect to the input embedding of one trigger, summed over all pairs.
+
+        `vector_gradients` [pairs, dim] is the gradient with respect to the vectors. Each chunk is computed with
+        gradient by itself (gradient caching), so memory does not grow with the data.
+        """
+        total: Tensor | None = None
+        for chunk in self._chunks(range(len(self._tokens))):
+            with _embedded(self.model) as embedded:
+                vectors = self._forward(triggers, chunk)
+            (gradient,) = torch.autograd.grad(vectors, embedded, vector_gradients[chunk].to(vectors.dtype))
+            at_trigger = gradient[torch.arange(len(chunk)), self._places[chunk, position]].float().sum(dim=0)
+            total = at_trigger if total is None else total + at_trigger
+        assert total is not None
+        return total
+
+    def _forward(self, triggers: Sequence[int], rows: Sequence[int]) -> Tensor:
+        self.encodings += len(rows)
+        token_ids = []
+        for row in rows:
+            tokens = self._tokens[row].copy()
+            for place, trigger in zip(self._places[row].tolist(), triggers, strict=True):
+                tokens[place] = trigger
+            token_ids.append(tokens)
+        return self.model.vectors_of_tokens(token_ids)
+
+    def _chunks(self, rows: range) -> Iterator[list[int]]:
+        """Rows of similar length: always the same for the same rows, so that results repeat to the last bit."""
+        ordered = sorted(rows, key=lambda row: -len(self._tokens[row]))
+        for start in range(0, len(ordered), BATCH_SIZE):
+            yield ordered[start : start + BATCH_SIZE]
+
+
+@contextmanager
+def _embedded(model: RelBERT) -> Iterator[list[Tensor]]:
+    """Collect the input embeddings of what is encoded, as the tensors that gradients start from."""
+    embedded: list[Tensor] = []
+
+    def keep(_module: Module, _inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        embedded.append(output.detach().requires_grad_())
+        return embedded[-1]
+
+    hook = model.encoder.get_input_embeddings().register_forward_hook(keep)
+    try:
+        yield embedded
+    finally:
+        hook.remove()

@@ -1,0 +1,146 @@
+"""What a prompt is judged by: the triplet loss over a whole part of the data (section 4.1).
+
+It depends on nothing but the vectors of the distinct pairs, so each pair is encoded once, whatever the number of
+triples.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from relvec.data.rated import Part, RatedRelation, split
+from relvec.errors import RelvecError
+from relvec.model import RelBERT
+from relvec.pairs import Pair
+from relvec.training.batch import Batch
+from relvec.training.batches import Item, make_batch, validation_batch
+from relvec.training.losses.triplet import Triplet
+from relvec.training.triples import category_triples, relation_triples
+
+RELATION_TRIPLES = 450
+CATEGORY_TRIPLES = 5040
+OTHER_RELATIONS = 30  # negatives from other relations for each relation triple: the paper's 13,500 for 450
+MOST_TRIPLES = 500_000  # with negatives from other relations; more would say the same
+
+
+class PromptObjective:
+    """The triplet loss of a part as a function of the vectors of its distinct pairs.
+
+        mean over triples (a, p, n) of max(0, |x_a - x_p| - |x_a - x_n| + margin)
+
+    The triples depend on the data and the seed alone. For training: two positives of a relation with each of its hard
+    negatives, the same two with positives drawn from other relations, and positives of two relations of a category with
+    one from outside. For validation: those of the trainer, so that both report the same number.
+
+    >>> from relvec.data.sources import load
+    >>> objective = PromptObjective(load("bundled")[:4], "train")
+    >>> bool(objective.loss(torch.zeros(len(objective.pairs), 8)) == 1.0)  # all alike: the margin is left
+    True
+    """
+
+    def __init__(self, relations: Sequence[RatedRelation], part: Part, seed: int = 0, margin: float = 1.0) -> None:
+        self._relations, self._part, self._seed = relations, part, seed
+        train = split(relations, "train")
+        self._batch = (
+            _training_batch(train, seed) if part == "train" else validation_batch(train, split(relations, "valid"))
+        )
+        if not len(self._batch.triples):
+            raise RelvecError(f"The {part} part of the data has no triples; add relations, or rate some pairs low.")
+        self._triplet = Triplet(0, margin)
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The distinct pairs; `loss` takes their vectors in this order."""
+        return self._batch.pairs
+
+    @property
+    def triples(self) -> int:
+        return len(self._batch.triples)
+
+    @property
+    def triple_encodings(self) -> int:
+        """How many pairs would be encoded if each triple were evaluated by itself."""
+        return 3 * self.triples
+
+    def loss(self, vectors: Tensor) -> Tensor:
+        """The loss of `vectors` [pairs, dim], differentiable."""
+        return self._terms(vectors).mean()
+
+    def by_relation(self, vectors: Tensor) -> Tensor:
+        """The part of each relation in the loss: [relations], the mean of which is the loss.
+
+        relations / triples * sum of the terms of the triples whose anchor is of the relation
+        """
+        terms = self._terms(vectors)
+        anchor = self._batch.triples[:, 0].to(terms.device)
+        sums = terms.new_zeros(self.relations).index_add(0, self._batch.relation.to(terms.device)[anchor], terms)
+        return sums * (self.relations / self.triples)
+
+    def _terms(self, vectors: Tensor) -> Tensor:
+        batch = self._batch.to(vectors.device)
+        return self._triplet.terms(vectors[batch.row], batch)
+
+    def of_model(self, model: RelBERT, show_progress: bool | None = False) -> float:
+        """The loss of a model with its own prompt."""
+        with torch.no_grad():
+            return float(self.loss(torch.from_numpy(model.encode(self.pairs, show_progress=show_progress))))
+
+    @property
+    def relations(self) -> int:
+        return len(self._relations)
+
+    def subset(self, relations: int) -> "PromptObjective":
+        """The loss over so many relations, two or more; a larger subset has all relations of a smaller one."""
+        order = torch.randperm(self.relations, generator=torch.Generator().manual_seed(self._seed)).tolist()
+        chosen = [self._relations[number] for number in sorted(order[:relations])]
+        return PromptObjective(chosen, self._part, self._seed, self._triplet.margin)
+
+
+def _training_batch(relations: Sequence[RatedRelation], seed: int) -> Batch:
+    """All pairs of the relations as items, positives first, with their triples."""
+    generator = torch.Generator().manual_seed(seed)
+    positives: list[Item] = [(pair, number, True) for number, r in enumerate(relations) for pair in r.positives]
+    negatives: list[Item] = [(pair, number, False) for number, r in enumerate(relations) for pair in r.negatives]
+    own, start, negative_start = [], 0, len(positives)
+    for relation in relations:
+        size, bad = len(relation.positives), len(relation.negatives)
+        count = min(RELATION_TRIPLES, math.comb(size, 2) * bad)
+        triples = relation_triples(size, bad, count, generator=generator) if count else _two_of(size, generator)
+        own.append(triples + torch.tensor([start, start, negative_start]))
+        start, negative_start = start + size, negative_start + bad
+    others = _from_other_relations(relations, own, generator)
+    of_categories = category_triples(
+        pairs=[pair for pair, _, _ in positives],
+        relation=[number for _, number, _ in positives],
+        category=[relation.category for relation in relations],
+        count=CATEGORY_TRIPLES,
+        generator=generator,
+    )
+    with_negatives = [triples for triples, relation in zip(own, relations, strict=True) if relation.negatives]
+    batch = make_batch(relations, [*positives, *negatives])
+    return replace(batch, triples=torch.cat([*with_negatives, *others, of_categories]))
+
+
+def _two_of(positives: int, generator: torch.Generator) -> Tensor:
+    """Anchors and positives of a relation without negatives; the third column means nothing."""
+    return relation_triples(positives, 1, math.comb(positives, 2), generator=generator)
+
+
+def _from_other_relations(
+    relations: Sequence[RatedRelation], own: Sequence[Tensor], generator: torch.Generator
+) -> list[Tensor]:
+    """The anchors and positives of `own`, each with some positives drawn from other relations."""
+    pairs = [pair for relation in relations for pair in relation.positives]
+    each = max(1, min(OTHER_RELATIONS, MOST_TRIPLES // sum(map(len, own))))
+    made = []
+    for relation, triples in zip(relations, own, strict=True):
+        known = set(relation.positives)
+        outside = torch.tensor([item for item, pair in enumerate(pairs) if pair not in known])
+        if not len(outside):
+            continue
+        drawn = outside[torch.randint(len(outside), (len(triples) * each, 1), generator=generator)]
+        made.append(torch.cat([triples[:, :2].repeat_interleave(each, dim=0), drawn], dim=1))
+    return made

@@ -1,0 +1,194 @@
+"""P-tuning: the prompt is new tokens whose embeddings are learned while the language model is frozen (section 3.1).
+
+What is saved is what was learned: the output of the trigger encoder becomes new rows of the vocabulary, and the model
+is a plain encoder that loads anywhere.
+"""
+
+import hashlib
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from relvec.data.rated import RatedRelation, check_relations, split
+from relvec.errors import RelvecError
+from relvec.learned_prompts.autoprompt import masked_model
+from relvec.learned_prompts.journal import HISTORY_NAME, Entry, Journal
+from relvec.learned_prompts.lengths import Lengths
+from relvec.learned_prompts.objective import PromptObjective
+from relvec.learned_prompts.plots import draw_history
+from relvec.learned_prompts.prompt_tuner import PromptTuner
+from relvec.learned_prompts.ptuning_checkpoint import Progress, load_checkpoint, save_checkpoint
+from relvec.learned_prompts.result import PROMPT_NAME, PromptResult
+from relvec.progress import progress_bar
+from relvec.training.batches import Sampler, TripleBatches
+
+CHECKPOINT_NAME = "ptuning.checkpoint"
+
+
+def ptune(
+    base: str | Path,
+    relations: Sequence[RatedRelation],
+    lengths: Lengths,
+    output: str | Path,
+    *,
+    pooling: str = "average",
+    epochs: float = 2,
+    steps: int | None = None,
+    learning_rate: float = 1e-3,
+    triples_per_batch: int = 64,
+    evaluate_every: int = 25,
+    seed: int = 0,
+    device: str | torch.device | None = None,
+    show_progress: bool | None = None,
+) -> PromptResult:
+    """Learn a prompt for `base` and save model and prompt in one folder; a run that was killed goes on where it was.
+
+    An epoch is the paper's: 450 triples a relation with their in-batch negatives, and 5,040 a category, in batches of
+    `triples_per_batch`. A step encodes each distinct pair of its batch once: on the paper's data, with its batches of
+    64, about 360 pairs a step and 200,000 an epoch of 556 steps. `steps`, if given, is the length of the run instead.
+    The embeddings with the lowest validation loss are kept; it is computed at the start, every `evaluate_every` steps,
+    when the run also becomes safe against being killed, and at the end. In the history, the `loss` of step 0 is over
+    the whole training part, like `train_loss`, and that of a later step over its batch.
+
+    >>> from relvec import RelBERT
+    >>> from relvec.data.sources import load
+    >>> found = ptune(tiny_model, load("bundled")[:4], Lengths(2, 1, 1), "soft", steps=2)
+    >>> RelBERT.from_pretrained("soft").template.text == found.text
+    True
+    """
+    check_relations(relations)
+    for name, value in (("triples_per_batch", triples_per_batch), ("evaluate_every", evaluate_every)):
+        if value < 1:
+            raise RelvecError(f"P-tuning cannot have a {name} of {value}; use 1 or more.")
+    if not learning_rate > 0:
+        raise RelvecError(f"P-tuning learns nothing at a learning rate of {learning_rate}; use one such as 1e-3.")
+    sampler = TripleBatches(split(relations, "train"), triples_per_batch, seed)
+    steps = math.ceil(epochs * sampler.steps_per_epoch) if steps is None else steps
+    if steps < 1:
+        raise RelvecError(f"P-tuning in {steps} steps learns nothing; use 1 or more.")
+    output = Path(output)
+    model = masked_model(base, lengths, pooling, device)
+    settings = (steps, learning_rate, triples_per_batch, evaluate_every, seed)
+    job = hashlib.sha256(repr((model.fingerprint, settings, list(relations))).encode()).hexdigest()
+    journal = Journal(output / HISTORY_NAME, job)
+    if (output / PROMPT_NAME).is_file() and not (output / CHECKPOINT_NAME).exists() and _last_step(journal) == steps:
+        return replace(PromptResult.load(output), history=journal.entries)
+
+    tuner = PromptTuner(model, lengths, learning_rate=learning_rate, seed=seed)
+    run = _Run(tuner, sampler, relations, output / CHECKPOINT_NAME, job, journal, seed)
+    run.to(steps, evaluate_every, show_progress)
+    train_loss = run.finish()
+    model = tuner.model
+    model.name = output.name
+    model.training_record = _record(base, learning_rate, train_loss, run.progress)
+    model.save_pretrained(output)
+    result = PromptResult(
+        method="ptuning",
+        base=str(base),
+        pooling=pooling,
+        lengths=lengths,
+        seed=seed,
+        tokens=list(model.template.tokens or ()),
+        text=model.template.text,
+        train_loss=train_loss,
+        validation_loss=run.progress.best_loss,
+        encodings=run.progress.encodings,
+        seconds=run.progress.seconds,
+        triple_encodings=run.progress.triple_encodings,
+        history=journal.entries,
+    )
+    result.save(output)
+    draw_history(result, output / "loss.svg")
+    (output / CHECKPOINT_NAME).unlink(missing_ok=True)
+    return result
+
+
+class _Run:
+    """The loop over the steps: losses written down, the best embeddings remembered, checkpoints."""
+
+    def __init__(
+        self,
+        tuner: PromptTuner,
+        sampler: Sampler,
+        relations: Sequence[RatedRelation],
+        checkpoint: Path,
+        job: str,
+        journal: Journal,
+        seed: int,
+    ) -> None:
+        self.tuner, self.sampler = tuner, sampler
+        self._checkpoint, self._job, self._journal = checkpoint, job, journal
+        self._training = PromptObjective(relations, "train", seed)
+        self._validation = PromptObjective(relations, "valid", seed)
+        found = load_checkpoint(checkpoint, job, tuner.triggers, tuner.optimizer)
+        self.progress, self._best = found or (Progress(), tuner.embeddings())
+        self._started = time.perf_counter() - self.progress.seconds
+
+    def to(self, steps: int, evaluate_every: int, show_progress: bool | None) -> None:
+        """Go on until so many steps are done."""
+        if not self.progress.step:
+            self._note({"step": 0, "loss": self._training_loss(), "validation_loss": self._evaluate()})
+        bar = progress_bar(steps, "P-tuning", unit="step", show=show_progress, initial=self.progress.step)
+        with bar:
+            while self.progress.step < steps:
+                batch = self.sampler(self.progress.step)
+                entry: Entry = {"step": self.progress.step + 1, "loss": self.tuner.step(batch)}
+                self.progress.step += 1
+                self.progress.encodings += len(batch.pairs)
+                self.progress.triple_encodings += 3 * len(batch.triples)
+                is_safe = self.progress.step % evaluate_every == 0 or self.progress.step == steps
+                if is_safe:
+                    entry["validation_loss"] = self._evaluate()
+                self._note(entry)
+                if is_safe:
+                    self._save()
+                bar.update()
+                bar.set_postfix(loss=f"{entry['loss']:.4f}", valid=f"{self.progress.best_loss:.4f}")
+
+    def finish(self) -> float:
+        """Keep the best embeddings, and return their loss over the whole training part."""
+        self.tuner.keep(self._best)
+        loss = self._training_loss()
+        self.progress.seconds = time.perf_counter() - self._started
+        return loss
+
+    def _evaluate(self) -> float:
+        """The validation loss of the embeddings as they are now, which are remembered if they are the best so far."""
+        embeddings = self.tuner.embeddings()
+        self.tuner.keep(embeddings)
+        loss = self._validation.of_model(self.tuner.model)
+        self.progress.encodings += len(self._validation.pairs)
+        if loss < self.progress.best_loss:
+            self.progress.best_step, self.progress.best_loss, self._best = self.progress.step, loss, embeddings
+        return loss
+
+    def _training_loss(self) -> float:
+        self.progress.encodings += len(self._training.pairs)
+        return self._training.of_model(self.tuner.model)
+
+    def _note(self, entry: Entry) -> None:
+        """Write an entry down, unless an attempt that was killed after its last checkpoint already did."""
+        if entry["step"] > _last_step(self._journal):
+            self._journal.add(entry)
+
+    def _save(self) -> None:
+        self.progress.seconds = time.perf_counter() - self._started
+        save_checkpoint(
+            self._checkpoint, self._job, self.progress, self.tuner.triggers, self.tuner.optimizer, self._best
+        )
+
+
+def _last_step(journal: Journal) -> int:
+    return int(journal.entries[-1]["step"]) if journal.entries else -1
+
+
+def _record(base: str | Path, learning_rate: float, train_loss: float, progress: Progress) -> dict[str, Any]:
+    """What the model card says about the training."""
+    recipe = {"method": "P-tuning, language model frozen", "learning_rate": learning_rate, "steps": progress.step}
+    losses = {"training loss": round(train_loss, 4), "validation loss": round(progress.best_loss, 4)}
+    return {"base": str(base), "recipe": recipe, "metrics": {**losses, "step": progress.best_step}}

@@ -1,0 +1,67 @@
+"""Candidates race on ever more relations, and the hopeless drop out early."""
+
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from relvec.learned_prompts.objective import PromptObjective
+
+FIRST_ROUND = 6  # relations
+GROWTH = 1.5  # from round to round
+STANDARD_ERRORS = 2.0  # by which a candidate may be behind the leader
+
+
+class Race:
+    """The objective over a few relations, over more, and over all: each round has the pairs of the rounds before it.
+
+    `pairs` are ordered so that the pairs of a round come first; `new_rows[number]` are those that a round adds.
+    """
+
+    def __init__(self, objective: PromptObjective) -> None:
+        sizes = [float(FIRST_ROUND)]
+        while sizes[-1] < objective.relations:
+            sizes.append(sizes[-1] * GROWTH)
+        self._rounds = [*(objective.subset(int(size)) for size in sizes[:-1]), objective]
+        self.relations = [each.relations for each in self._rounds]
+        distinct = dict.fromkeys(pair for each in self._rounds for pair in each.pairs)
+        rows = {pair: row for row, pair in enumerate(distinct)}
+        self._rows = [torch.tensor([rows[pair] for pair in each.pairs]) for each in self._rounds]
+        self.pairs = tuple(rows)
+        self.new_rows = [range(start, end) for start, end in pairwise([0, *(len(each.pairs) for each in self._rounds)])]
+
+    @property
+    def last(self) -> int:
+        """The number of the round on all relations."""
+        return len(self._rounds) - 1
+
+    def loss(self, vectors: Tensor) -> Tensor:
+        """The loss over all relations, from the vectors of `pairs`."""
+        return self._rounds[-1].loss(vectors[self._rows[-1]])
+
+    def losses(self, number: int, vectors: Tensor) -> list[float]:
+        """What a prompt is judged by in a round: the loss by relation; in the last round, the loss itself."""
+        if number == self.last:
+            return [float(self.loss(vectors))]
+        return self._rounds[number].by_relation(vectors[self._rows[number]]).tolist()
+
+    def survivors(self, number: int, losses: Mapping[int, list[float]]) -> list[int]:
+        """Who goes on from a round; the winner alone from the last.
+
+        How much a candidate is worse than the leader has a mean d and a standard deviation s over the n of N relations
+        of a round. It goes on if
+
+            d <= 2 * s / sqrt(n) * sqrt(1 - n / N),  two standard errors in a finite population
+        """
+        names = list(losses)
+        table = torch.tensor([losses[name] for name in names], dtype=torch.float64)
+        leader = int(table.mean(dim=1).argmin())
+        if number == self.last:
+            return [names[leader]]
+        behind = table - table[leader]
+        seen, total = self.relations[number], self.relations[-1]
+        error = behind.std(dim=1) * math.sqrt((1 - seen / total) / seen)
+        goes_on = behind.mean(dim=1) <= STANDARD_ERRORS * error
+        return [name for name, stays in zip(names, goes_on.tolist(), strict=True) if stays]

@@ -1,0 +1,72 @@
+"""The search over lengths: a prompt is learned for each, and the validation loss decides (section 4.1)."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from relvec.data.rated import RatedRelation
+from relvec.errors import RelvecError
+from relvec.learned_prompts.autoprompt import autoprompt
+from relvec.learned_prompts.journal import Journal
+from relvec.learned_prompts.lengths import Lengths
+from relvec.learned_prompts.plots import draw_grid
+from relvec.learned_prompts.ptuning import ptune
+from relvec.learned_prompts.result import PromptResult
+
+METHODS: dict[str, Callable[..., PromptResult]] = {"autoprompt": autoprompt, "ptuning": ptune}
+GRID_NAME = "grid.jsonl"
+
+
+def search(
+    method: str,
+    base: str,
+    relations: Sequence[RatedRelation],
+    grid: Sequence[Lengths],
+    output: str | Path,
+    *,
+    show_progress: bool | None = None,
+    **settings: Any,
+) -> list[PromptResult]:
+    """Learn a prompt of each length in a folder of its own below `output`, and return them, best first.
+
+    `settings` are the method's own. A search that was killed goes on where it was; what was found is in grid.jsonl and,
+    with matplotlib, in losses.svg.
+    """
+    check_settings(method, settings)
+    folder = Path(output)
+    job = hashlib.sha256(repr((method, base, list(relations), sorted(settings.items()))).encode()).hexdigest()
+    journal = Journal(folder / GRID_NAME, job)
+    done = {entry["lengths"] for entry in journal.entries}
+    results = []
+    for lengths in grid:
+        place = prompt_folder(folder, lengths)
+        if str(lengths) in done and (place / "prompt.json").exists():
+            results.append(PromptResult.load(place))
+            continue
+        learned = METHODS[method](base, relations, lengths, place, show_progress=show_progress, **settings)
+        learned.save(place)
+        journal.add({"lengths": str(lengths), "validation_loss": learned.validation_loss, "text": learned.text})
+        results.append(learned)
+    draw_grid(results, folder / "losses.svg")
+    return sorted(results, key=lambda result: result.validation_loss)
+
+
+def check_settings(method: str, settings: Iterable[str]) -> None:
+    """Refuse an unknown method, and a setting that it does not have."""
+    if method not in METHODS:
+        raise RelvecError(f"Unknown method {method!r}; choose one of {', '.join(METHODS)}.")
+    known = signature(METHODS[method]).parameters
+    for name in settings:
+        if name not in known:
+            raise RelvecError(f"The method {method} has no setting {name}; leave it out, or choose another method.")
+
+
+def prompt_folder(output: str | Path, lengths: Lengths) -> Path:
+    """Where the search keeps the prompt of some lengths.
+
+    >>> prompt_folder("prompts", Lengths(8, 2, 2)).as_posix()
+    'prompts/8-2-2'
+    """
+    return Path(output) / str(lengths).replace(",", "-")

@@ -1,0 +1,143 @@
+"""relvec index, neighbours and complete, as users run them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relvec.index import storage
+
+Relvec = Callable[..., Any]
+
+TABLE = (
+    "head\ttail\trelation\nParis\tFrance\tcapital\nTokyo\tJapan\tcapital\ncup\ttea\t\ncats\tdogs\t\nice cream\tcone\t\n"
+)
+
+
+@pytest.fixture
+def built(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> Path:
+    (tmp_path / "pairs.tsv").write_text(TABLE)
+    result = relvec("index", "build", tmp_path / "pairs.tsv", "-o", tmp_path / "my.index", "-m", tiny_folder)
+    assert (result.code, result.out) == (0, "")
+    assert "5 pairs, flat" in result.err
+    assert "pairs/s" in result.err
+    return tmp_path / "my.index"
+
+
+def test_neighbours_are_printed_for_people_and_machines(relvec: Relvec, tiny_folder: Path, built: Path) -> None:
+    options = ("--index", built, "-m", tiny_folder)
+    result = relvec("neighbours", "wine:bread", "Paris:Japan", "-k", 2, *options)
+    assert result.code == 0
+    assert result.out.splitlines()[0] == "pair\tsimilarity"
+    assert len(result.out.splitlines()) == 3
+    answer = json.loads(relvec("neighbours", "Paris:France", "--json", *options).out)
+    assert answer["query"] == ["Paris:France"]
+    assert {"pair": "Tokyo:Japan", "relation": "capital"}.items() <= {
+        key: value for row in answer["neighbours"] if row["pair"] == "Tokyo:Japan" for key, value in row.items()
+    }.items()
+    labelled = relvec("neighbours", "cup:tea", "--relation", "capital", *options).out
+    assert sorted(line.split("\t")[0] for line in labelled.splitlines()[1:]) == ["Paris:France", "Tokyo:Japan"]
+
+
+def test_shared_words_are_a_flag(relvec: Relvec, tiny_folder: Path, built: Path) -> None:
+    options = ("neighbours", "Paris:tea", "--index", built, "-m", tiny_folder)
+    assert "cup:tea" not in relvec(*options).out
+    assert "cup:tea" in relvec(*options, "--shared-words").out
+
+
+@pytest.mark.parametrize(
+    "analogy",
+    [
+        ("Paris:France", "::", "Tokyo:?"),
+        ("Paris:France", "::", "Tokyo"),
+        ("Paris:France", "Tokyo:?"),
+        ("Paris:France", "Tokyo"),
+        ("Paris:France::Tokyo:",),
+        ("Paris", ":", "France", "::", "Tokyo", ":", "?"),
+    ],
+)
+def test_complete_takes_an_analogy_in_several_spellings(
+    relvec: Relvec, tiny_folder: Path, built: Path, analogy: tuple[str, ...]
+) -> None:
+    answer = json.loads(relvec("complete", *analogy, "--index", built, "-m", tiny_folder, "-k", 2, "--json").out)
+    assert (answer["pair"], answer["head"], len(answer["words"])) == ("Paris:France", "Tokyo", 2)
+
+
+def test_complete_prints_a_table(relvec: Relvec, tiny_folder: Path, built: Path) -> None:
+    result = relvec("complete", "Paris:France", "::", "Tokyo:?", "--index", built, "-m", tiny_folder)
+    assert result.out.startswith("word\tsimilarity\n")
+    assert "Japan" in result.out
+
+
+def test_pairs_are_added_and_removed(relvec: Relvec, tiny_folder: Path, built: Path, tmp_path: Path) -> None:
+    (tmp_path / "more.txt").write_text("wine:bread\nParis:France\n")
+    assert "1 pairs added" in relvec("index", "add", built, tmp_path / "more.txt", "-m", tiny_folder).err
+    assert "2 pairs removed" in relvec("index", "remove", built, tmp_path / "more.txt").err
+    facts = json.loads(relvec("index", "info", built, "--json").out)
+    assert (facts["pairs"], facts["kind"], facts["dimensions"], facts["model"]) == (4, "flat", 16, tiny_folder.name)
+    assert "bytes a pair" in relvec("index", "info", built).out
+
+
+@pytest.mark.parametrize("ending", [".txt", ".bin", ".parquet", ".npz"])
+def test_vectors_are_exported_and_imported(
+    relvec: Relvec, tiny_folder: Path, built: Path, tmp_path: Path, ending: str
+) -> None:
+    file = tmp_path / f"vectors{ending}"
+    assert "5 pairs, 16 dimensions" in relvec("index", "export", built, "-o", file).err
+    result = relvec("index", "import", file, "-o", tmp_path / "again.index", "--model", tiny_folder)
+    assert "5 pairs, flat" in result.err
+    query = ("neighbours", "wine:bread", "-m", tiny_folder, "--json", "--index")
+    rows = [json.loads(relvec(*query, folder).out)["neighbours"] for folder in (built, tmp_path / "again.index")]
+    assert [row["pair"] for row in rows[0]] == [row["pair"] for row in rows[1]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["neighbours", "Paris"], "'Paris' has no colon; write head:tail"),
+        (["neighbours", "a:b"], "no bundled index; make one with `relvec index build`"),
+        (["neighbours", "a:b", "--index", "FOLDER"], "is not an index folder"),
+        (["neighbours", "a:b", "--index", "INDEX", "-m", "TINY", "-k", "0"], "0 neighbours cannot be found"),
+        (["neighbours", "a:b", "--index", "INDEX", "-m", "OTHER"], "made with another model (tiny-roberta)"),
+        (["neighbours", "a:b", "--index", "INDEX", "-m", "TINY", "--relation", "x"], "No pair of this index has"),
+        (["complete", "a:b", "::", "c:d"], "'c:d' leaves nothing open; write it as c:?"),
+        (["complete", "a:b"], "is no open analogy; write a:b :: c:?"),
+        (["complete", "a", "::", "c:?"], "'a' has no colon"),
+        (["complete", "a:b", "::", ":?"], "is empty"),
+        (["index", "build", "EMPTY", "-o", "new.index"], "holds no pair"),
+        (["index", "build", "PAIRS", "-o", "new.index", "--kind", "magic"], "no index kind 'magic'"),
+        (["index", "build", "PAIRS", "-o", "new.index", "--kind", "ivfpq", "-m", "TINY"], "needs at least 256 pairs"),
+        (["index", "add", "FOLDER", "PAIRS"], "is not an index folder"),
+        (["index", "remove", "FOLDER", "PAIRS"], "is not an index folder"),
+        (["index", "remove", "INDEX", "TABLE"], "An index cannot be empty"),
+        (["index", "info", "FOLDER"], "is not an index folder"),
+        (["index", "import", "nowhere.npz", "-o", "new.index"], "There is no file nowhere.npz"),
+        (["index", "export", "INDEX", "-o", "v.doc"], "end its name in .txt"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    relvec: Relvec,
+    tiny_folder: Path,
+    tiny_folders: Callable[[str], Path],
+    built: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(storage, "BUNDLED", tmp_path / "bundled")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "empty.txt").write_text("\n")
+    (tmp_path / "one.txt").write_text("Paris:France\n")
+    places = {"FOLDER": "folder", "EMPTY": "empty.txt", "PAIRS": "one.txt", "TABLE": "pairs.tsv", "INDEX": str(built)}
+    models = {"TINY": str(tiny_folder), "OTHER": str(tiny_folders("bert"))}
+    result = relvec(*({**places, **models}.get(argument, argument) for argument in arguments))
+    assert result.code == 2
+    assert message in result.err
+    assert len(result.err.strip().splitlines()) == 1
+    assert result.out == ""
+    assert not (tmp_path / "new.index").exists()
+    assert not (tmp_path / "v.doc").exists()

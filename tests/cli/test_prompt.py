@@ -1,0 +1,110 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relvec import RelBERT
+
+Relvec = Callable[..., Any]
+
+LEARN: dict[str, list[str]] = {
+    "autoprompt": ["--iterations", "2", "--candidates", "3"],
+    "ptuning": ["--steps", "2"],
+}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Six relations in two categories, one csv line a pair: ten good ones and three bad ones each."""
+    lines = ["relation,category,head,tail,score"]
+    for number, relation in enumerate(("capital", "maker", "opposite", "kind", "part", "place")):
+        lines += [f"{relation},{number % 2},{relation}{n},good{n},{10 + n}" for n in range(10)]
+        lines += [f"{relation},{number % 2},{relation}{n},bad{n},{-n}" for n in range(3)]
+    path = tmp_path / "relations.csv"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_manual_marks_the_template_with_the_lowest_loss(relvec: Relvec, tiny_folder: Path, data: Path) -> None:
+    arguments = ["prompt", "manual", "--base", tiny_folder, "--data", data]
+    table = relvec(*arguments)
+    assert table.code == 0, table.err
+    rows = [line.split("\t") for line in table.out.splitlines()[1:]]
+    found = json.loads(relvec(*arguments, "--json").out)
+    losses = {each["number"]: each["validation_loss"] for each in found["templates"]}
+    assert len(rows) == len(losses) == 5
+    assert found["best"] == min(losses, key=losses.__getitem__)
+    assert [int(row[0]) for row in rows if row[2] == "best"] == [found["best"]]
+
+
+@pytest.mark.parametrize("method", LEARN)
+def test_a_learned_prompt_is_printed_saved_and_fine_tuned_with(
+    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path, method: str
+) -> None:
+    prompt, model = tmp_path / "prompt", tmp_path / "model"
+    arguments = ["prompt", method, "--base", tiny_folder, "--data", data, "--lengths", "2,1,1", "-o", prompt]
+    result = relvec(*arguments, *LEARN[method])
+    assert result.code == 0, result.err
+    assert "times as many" in result.out
+    again = json.loads(relvec(*arguments, *LEARN[method], "--json").out)
+    assert again == json.loads((prompt / "prompt.json").read_text())
+    trained = relvec(
+        *("train", "--prompt", prompt, "--data", data, "-o", model, "--steps", "1", "--set", "relations_per_batch=2")
+    )
+    assert trained.code == 0, trained.err
+    loaded = RelBERT.from_pretrained(model)
+    assert loaded.template.tokens == tuple(again["tokens"])
+    assert loaded.pooling == "average"
+
+
+def test_search_prints_the_best_lengths_first(relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path) -> None:
+    grid = ["--lengths", "1-2,1,1", "-o", tmp_path / "grid", "--iterations", "1", "--candidates", "2"]
+    arguments = ["prompt", "search", "--base", tiny_folder, "--data", data, *grid]
+    result = relvec(*arguments)
+    assert result.code == 0, result.err
+    rows = [line.split("\t") for line in result.out.splitlines()[1:]]
+    assert [row[3] for row in rows] == ["best", ""]
+    assert float(rows[0][2]) <= float(rows[1][2])
+    found = json.loads(relvec(*arguments, "--json").out)
+    assert [each["lengths"] for each in found] == [row[0] for row in rows]
+    assert f"relvec train --prompt {found[0]['folder']}" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["autoprompt", "--lengths", "8,x,2"], "'8,x,2' are not three numbers"),
+        (["autoprompt", "--lengths", "0,0,0"], "give it at least one trigger"),
+        (["autoprompt", "--data", "nowhere.csv"], "nowhere.csv"),
+        (["autoprompt", "--base", "no-such-base"], "Unknown model 'no-such-base'"),
+        (["autoprompt", "--pooling", "mask"], "use average pooling"),
+        (["autoprompt", "--candidates", "0"], "use 1 or more"),
+        (["search", "--method", "autoprmpt"], "Unknown method 'autoprmpt'"),
+        (["search", "--method", "ptuning", "--exhaustive"], "ptuning has no setting exhaustive"),
+        (["search", "--lengths", "9-8,1,1"], "write the smaller number first"),
+    ],
+)
+def test_what_cannot_be_searched_is_one_line_and_exit_code_2(
+    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    defaults = {"--base": str(tiny_folder), "--data": str(data), "-o": str(tmp_path / "prompt")}
+    missing = [word for name, value in defaults.items() if name not in arguments for word in (name, value)]
+    result = relvec("prompt", *arguments, *missing)
+    assert result.code == 2
+    assert message in result.err
+    assert len(result.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [([], "There is no learned prompt in"), (["--base", "mpnet"], "decides the base; leave out --base")],
+)
+def test_a_prompt_that_cannot_be_trained_with_is_one_line_and_exit_code_2(
+    relvec: Relvec, data: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    result = relvec("train", "--prompt", tmp_path / "none", "--data", data, "-o", tmp_path / "model", *arguments)
+    assert result.code == 2
+    assert message in result.err
+    assert len(result.err.strip().splitlines()) == 1

@@ -1,0 +1,92 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relvec import RelBERT, RelvecError, embedding_file
+from relvec.index.building import build_index, extend_index
+from relvec.index.pair_index import PairIndex
+
+PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("Paris", "France"), ("cats", "dogs"), ("a", "b")]
+DISTINCT = list(dict.fromkeys(PAIRS))
+
+
+class CrashError(Exception):
+    pass
+
+
+@pytest.fixture(autouse=True)
+def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding_file, "PAIRS_PER_STEP", 2)
+
+
+def crash_after(model: RelBERT, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    original, asked = model.encode, iter(range(steps))
+
+    def encode(pairs: Any, **options: Any) -> Any:
+        if next(asked, None) is None:
+            raise CrashError
+        return original(pairs, **options)
+
+    monkeypatch.setattr(model, "encode", encode)
+
+
+def test_a_killed_build_goes_on_and_equals_one_that_was_not(
+    tiny: RelBERT, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crash_after(tiny, 1, monkeypatch)
+    with pytest.raises(CrashError):
+        build_index(tiny, PAIRS, tmp_path / "my.index")
+    with pytest.raises(RelvecError, match="is not an index folder"):
+        PairIndex.load(tmp_path / "my.index")
+    again = RelBERT.from_pretrained(tiny_folder)
+    assert build_index(again, PAIRS, tmp_path / "my.index") == 2
+    whole = PairIndex.of(RelBERT.from_pretrained(tiny_folder), PAIRS)
+    index = PairIndex.load(tmp_path / "my.index")
+    assert index.pairs.pairs() == whole.pairs.pairs() == DISTINCT
+    np.testing.assert_allclose(index.vectors(), whole.vectors(), atol=1e-6)
+    assert [path.name for path in tmp_path.iterdir()] == ["my.index"]
+
+
+def test_a_killed_addition_leaves_the_index_and_goes_on(
+    tiny: RelBERT, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_index(tiny, PAIRS[:1], tmp_path / "my.index", relations=["capital"])
+    crash_after(tiny, 1, monkeypatch)
+    with pytest.raises(CrashError):
+        extend_index(tiny, PAIRS, tmp_path / "my.index")
+    assert len(PairIndex.load(tmp_path / "my.index")) == 1
+    again = RelBERT.from_pretrained(tiny_folder)
+    labels = ["x", "capital", "", "", "", ""]
+    assert extend_index(again, PAIRS, tmp_path / "my.index", relations=labels) == 4
+    index = PairIndex.load(tmp_path / "my.index")
+    assert (index.pairs.pairs(), index.pairs.all_relations()) == (DISTINCT, ["capital", "capital", "", "", ""])
+    np.testing.assert_allclose(index.vectors(), PairIndex.of(again, DISTINCT).vectors(), atol=1e-6)
+    assert extend_index(again, PAIRS, tmp_path / "my.index") == 0
+
+
+def test_a_build_replaces_an_index_even_a_broken_one(tiny: RelBERT, tmp_path: Path) -> None:
+    for count in (2, 3):
+        build_index(tiny, DISTINCT[:count], tmp_path / "my.index")
+        assert len(PairIndex.load(tmp_path / "my.index")) == count
+        (tmp_path / "my.index" / "meta.json").write_text("{")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "kind", "message"),
+    [([], "auto", "no pair to index"), (PAIRS, "magic", "no index kind 'magic'"), (PAIRS, "rabitq", "at least 256")],
+)
+def test_an_impossible_build_is_refused_before_encoding(
+    tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pairs: Any, kind: str, message: str
+) -> None:
+    monkeypatch.setattr(tiny, "encode", lambda *_, **__: pytest.fail("encoded in vain"))
+    with pytest.raises(RelvecError, match=message):
+        build_index(tiny, pairs, tmp_path / "my.index", kind=kind)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_faiss_names_the_extra(tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "faiss", None)
+    with pytest.raises(RelvecError, match=r"pip install 'relvec\[index\]'"):
+        build_index(tiny, PAIRS, tmp_path / "my.index")

@@ -1,0 +1,48 @@
+from pathlib import Path
+
+import pytest
+
+from relvec import RelBERT, RelvecError
+from relvec.index.completion import candidate_words, complete
+from relvec.index.pair_index import PairIndex
+
+PAIRS = [("Tokyo", "Japan"), ("wine", "Tokyo"), ("cup", "tea"), ("cats", "dogs"), ("Paris", "bread")]
+
+
+@pytest.fixture
+def index(tiny: RelBERT) -> PairIndex:
+    return PairIndex.of(tiny, PAIRS)
+
+
+def test_candidates_are_partners_and_tails_but_not_a_or_c(tiny: RelBERT, index: PairIndex) -> None:
+    words = candidate_words(tiny, index, "Paris", "France", "tokyo")
+    assert words[:2] == ["Japan", "wine"]
+    assert sorted(words) == ["Japan", "bread", "dogs", "tea", "wine"]
+
+
+def test_word_vectors_add_words_near_c_and_near_its_analogue(
+    tiny: RelBERT, index: PairIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relvec.index.completion.FROM_EACH", 2)
+    lines = ["Tokyo 1 0 0", "kyoto 1 0.1 0", "paris 0 0 -1", "france 0 1 -1", "rice_cake 1 1 0", "far -1 -1 -1"]
+    (tmp_path / "glove.txt").write_text("\n".join(lines) + "\n")
+    words = candidate_words(tiny, index, "Paris", "France", "Tokyo", word_vectors=tmp_path / "glove.txt")
+    assert {"kyoto", "rice cake"} <= set(words)
+    assert "far" not in words
+    without = candidate_words(tiny, index, "Paris", "France", "unheard", word_vectors=tmp_path / "glove.txt")
+    assert "kyoto" not in without
+
+
+def test_words_are_ranked_by_relational_similarity(tiny: RelBERT, index: PairIndex) -> None:
+    found = complete(tiny, index, "Paris", "France", "Tokyo", 3)
+    candidates = candidate_words(tiny, index, "Paris", "France", "Tokyo")
+    assert found == tiny.complete("Paris", "France", "Tokyo", candidates, top=3)
+
+
+def test_bad_requests_are_refused(tiny: RelBERT, tiny_folder: Path, index: PairIndex) -> None:
+    with pytest.raises(RelvecError, match="0 words cannot be found"):
+        complete(tiny, index, "Paris", "France", "Tokyo", 0)
+    with pytest.raises(RelvecError, match="no candidate for y"):
+        complete(tiny, PairIndex.of(tiny, [("x", "y")]), "x", "z", "y")
+    with pytest.raises(RelvecError, match="another model"):
+        complete(RelBERT.from_pretrained(tiny_folder, pooling="mask"), index, "Paris", "France", "Tokyo")

@@ -1,0 +1,154 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relvec import Prototype, RelBERT, RelvecError
+from relvec.index.pair_index import PairIndex
+from relvec.pairs import Pair
+from relvec.similarity import Vectors, cosine
+
+WORDS = ["Paris", "France", "Tokyo", "Japan", "cup", "tea", "cats", "dogs", "wine", "bread", "ice cream", "coffee"]
+PAIRS = [(head, tail) for head in WORDS for tail in WORDS if head != tail]
+LABELS = ["place" if head in WORDS[:4] else "" for head, _ in PAIRS]
+
+
+@pytest.fixture
+def index(tiny: RelBERT) -> PairIndex:
+    return PairIndex.of(tiny, PAIRS, relations=LABELS)
+
+
+def exact(model: RelBERT, query: Vectors, pairs: list[Pair], k: int) -> list[Pair]:
+    scores = cosine(query[None], model.encode(pairs))[0]
+    return [pairs[row] for row in np.argsort(-scores, kind="stable")[:k]]
+
+
+def test_neighbours_are_the_most_similar_pairs_without_a_word_of_the_query(tiny: RelBERT, index: PairIndex) -> None:
+    query = ("Paris", "France")
+    others = [pair for pair in PAIRS if not set(pair) & set(query)]
+    found = index.neighbours(tiny, query, 15)
+    assert [neighbour.pair for neighbour in found] == exact(tiny, tiny.encode(query), others, 15)
+    np.testing.assert_allclose(
+        [neighbour.score for neighbour in found],
+        [tiny.similarity(query, neighbour.pair) for neighbour in found],
+        atol=1e-5,
+    )
+
+
+def test_shared_words_can_be_allowed_but_never_the_query_or_its_reverse(tiny: RelBERT, index: PairIndex) -> None:
+    query = ("paris", "France")  # another case is no other pair
+    found = index.neighbours(tiny, query, len(PAIRS), exclude_shared_words=False)
+    pairs = {neighbour.pair for neighbour in found}
+    assert pairs == set(PAIRS) - {("Paris", "France"), ("France", "Paris")}
+
+
+def test_a_relation_label_keeps_the_others_out(tiny: RelBERT, index: PairIndex) -> None:
+    found = index.neighbours(tiny, ("cup", "tea"), 100, relations=["place"])
+    assert {neighbour.relation for neighbour in found} == {"place"}
+    labelled = [pair for pair, label in zip(PAIRS, LABELS, strict=True) if label == "place"]
+    assert len(found) == sum(not {"cup", "tea"} & set(pair) for pair in labelled)
+    with pytest.raises(RelvecError, match="relation 'plaice'; did you mean 'place'"):
+        index.neighbours(tiny, ("cup", "tea"), relations=["plaice"])
+
+
+def test_several_pairs_ask_by_the_mean_of_their_vectors(tiny: RelBERT, index: PairIndex) -> None:
+    examples = [("Paris", "France"), ("Tokyo", "Japan")]
+    others = [pair for pair in PAIRS if not set(pair) & {word for example in examples for word in example}]
+    expected = exact(tiny, tiny.encode(examples).mean(axis=0), others, 5)
+    assert [found.pair for found in index.neighbours(tiny, examples, 5)] == expected
+    assert [found.pair for found in index.neighbours(tiny, Prototype(examples), 5)] == expected
+
+
+@pytest.fixture(scope="session")
+def many_pairs() -> list[Pair]:
+    return [(f"{head} {number}", f"{tail} {number}") for head, tail in PAIRS for number in range(6)]
+
+
+@pytest.mark.parametrize("kind", ["rabitq", "int8", "ivfpq"])
+def test_a_compressed_index_is_reranked_exactly(tiny: RelBERT, many_pairs: list[Pair], kind: str) -> None:
+    index = PairIndex.of(tiny, many_pairs, kind=kind)
+    query = ("barista", "coffee")
+    found = index.neighbours(tiny, query, 10)
+    best = exact(tiny, tiny.encode(query), many_pairs, 10)
+    assert len(set(best) & {neighbour.pair for neighbour in found}) >= 8
+    for neighbour in found:
+        assert neighbour.score == pytest.approx(tiny.similarity(query, neighbour.pair), abs=1e-5)
+
+
+def test_at_most_the_given_number_of_candidates_is_encoded_again(
+    tiny: RelBERT, many_pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = PairIndex.of(tiny, many_pairs, kind="rabitq")
+    encoded: list[int] = []
+    original = tiny._encode_distinct
+
+    def counting(pairs: list[Pair], *options: object) -> Vectors:
+        encoded.append(len(pairs))
+        return original(pairs, *options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tiny, "_encode_distinct", counting)
+    found = index.neighbours(tiny, ("barista", "coffee"), 50, rerank=8)
+    assert encoded == [1, 8]
+    assert len(found) == 50
+    scores = [neighbour.score for neighbour in found]
+    assert scores == sorted(scores, reverse=True)
+    encoded.clear()
+    assert len(index.neighbours(tiny, ("barista", "coffee"), 5, rerank=0)) == 5
+    assert encoded == [1]
+
+
+def test_another_model_is_refused_even_of_the_same_architecture(
+    tiny: RelBERT, tiny_folder: Path, tiny_folders: Callable[[str], Path], index: PairIndex
+) -> None:
+    index.neighbours(tiny, ("cup", "tea"))
+    for other in (RelBERT.from_pretrained(tiny_folder, pooling="mask"), RelBERT.from_pretrained(tiny_folders("bert"))):
+        with pytest.raises(RelvecError, match="made with another model"):
+            index.neighbours(other, ("a", "b"))
+        with pytest.raises(RelvecError, match="made with another model"):
+            index.add(other, [("a", "b")])
+
+
+def test_the_same_model_loaded_again_is_accepted(tiny_folder: Path, index: PairIndex) -> None:
+    assert index.neighbours(RelBERT.from_pretrained(tiny_folder), ("cup", "tea"), 1)
+
+
+@pytest.mark.parametrize("kind", ["flat", "rabitq", "ivfpq", "hnsw"])
+def test_an_index_that_grew_and_shrank_answers_as_one_built_at_once(
+    tiny: RelBERT, many_pairs: list[Pair], tmp_path: Path, kind: str
+) -> None:
+    PairIndex.of(tiny, many_pairs[:600], kind=kind).save(tmp_path / "my.index")
+    with PairIndex.editing(tmp_path / "my.index") as index:
+        assert index.remove([*many_pairs[:100], ("not", "there"), many_pairs[0]]) == 100
+        assert len(index) == 500
+        assert index.remove(many_pairs[:100]) == 0
+        assert many_pairs[50] not in {found.pair for found in index.neighbours(tiny, ("x", "y"), 500)}
+        assert index.add(tiny, [*many_pairs[590:], many_pairs[0], many_pairs[0]]) == len(many_pairs) - 599
+    again = PairIndex.load(tmp_path / "my.index")
+    kept = [*many_pairs[100:], many_pairs[0]]
+    assert again.pairs.pairs() == kept
+    query = ("barista", "coffee")
+    best = exact(tiny, tiny.encode(query), kept, 10)
+    hits = len(set(best) & {found.pair for found in again.neighbours(tiny, query, 10)})
+    assert hits == 10 if kind == "flat" else hits >= 8
+
+
+def test_an_index_opened_for_reading_cannot_be_changed(tiny: RelBERT, index: PairIndex, tmp_path: Path) -> None:
+    index.save(tmp_path / "my.index")
+    opened = PairIndex.load(tmp_path / "my.index")
+    for change in (lambda: opened.remove(PAIRS[:1]), lambda: opened.add(tiny, [("x", "y")])):
+        with pytest.raises(RelvecError, match="opened for reading"):
+            change()
+
+
+def test_bad_requests_are_refused(tiny: RelBERT, index: PairIndex) -> None:
+    with pytest.raises(RelvecError, match="0 neighbours cannot be found"):
+        index.neighbours(tiny, ("cup", "tea"), 0)
+    with pytest.raises(RelvecError, match="no pair to index"):
+        PairIndex.of(tiny, [])
+    with pytest.raises(RelvecError, match="cannot be empty"):
+        index.remove(PAIRS)
+    with pytest.raises(RelvecError, match="There are 1 relations for 2 pairs"):
+        PairIndex.of(tiny, PAIRS[:2], relations=["x"])
+    with pytest.raises(RelvecError, match="The vectors are 2 x 8 where 2 pairs"):
+        PairIndex.of_vectors(PAIRS[:2], np.zeros((2, 8), dtype=np.float32), model=tiny)

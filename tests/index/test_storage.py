@@ -1,0 +1,152 @@
+import json
+import multiprocessing
+import threading
+from pathlib import Path
+
+import pytest
+
+from relvec import RelBERT, RelvecError
+from relvec.index import storage
+from relvec.index.pair_index import PairIndex
+from relvec.index.storage import read_meta
+
+PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("cats", "dogs")]
+
+
+@pytest.fixture
+def folder(tiny: RelBERT, tmp_path: Path) -> Path:
+    PairIndex.of(tiny, PAIRS, relations=["capital", "capital", "", ""]).save(tmp_path / "my.index")
+    return tmp_path / "my.index"
+
+
+def test_a_saved_index_comes_back(tiny: RelBERT, folder: Path) -> None:
+    index = PairIndex.load(folder)
+    assert (index.pairs.pairs(), index.fingerprint, index.model_name) == (PAIRS, tiny.fingerprint, tiny.name)
+    assert [found.relation for found in index.neighbours(tiny, ("cup", "tea"), 3)].count("capital") == 2
+    assert sorted(file.name for file in folder.iterdir() if file.name != "lock") == [
+        "meta.json",
+        "pairs-1.npz",
+        "vectors-1.faiss",
+    ]
+
+
+def test_a_reader_of_the_old_version_goes_on_while_a_writer_replaces_it(tiny: RelBERT, folder: Path) -> None:
+    old = PairIndex.load(folder)
+    before = old.neighbours(tiny, ("wine", "bread"))
+    with PairIndex.editing(folder) as index:
+        index.remove(PAIRS[:2])
+    assert old.neighbours(tiny, ("wine", "bread")) == before
+    assert len(PairIndex.load(folder)) == 2
+    assert len(list(folder.glob("vectors-*"))) == 1
+
+
+def test_readers_never_meet_half_a_version(tiny: RelBERT, folder: Path) -> None:
+    stop = threading.Event()
+    problems: list[Exception] = []
+    seen: set[int] = set()
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                index = PairIndex.load(folder)
+                seen.add(len(index))
+                assert len(index.search(tiny_vector, 100)[1]) == len(index)
+            except Exception as error:
+                problems.append(error)
+
+    tiny_vector = tiny.encode(("wine", "bread"))
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for number in range(20):
+        with PairIndex.editing(folder) as index:
+            index.add(tiny, [("word", f"number {number}")])
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert problems == []
+    assert seen <= set(range(4, 25))
+
+
+def _remove(folder: Path, pair: tuple[str, str]) -> None:
+    with PairIndex.editing(folder) as index:
+        index.remove([pair])
+
+
+def test_two_writers_take_turns(folder: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    writers = [context.Process(target=_remove, args=(folder, pair)) for pair in PAIRS[:3]]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert PairIndex.load(folder).pairs.pairs() == PAIRS[3:]
+    assert read_meta(folder).version == 4
+
+
+def test_a_writer_that_dies_leaves_the_old_version(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def dies(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    index = PairIndex.load(folder, writable=True)
+    index.remove(PAIRS[:1])
+    with monkeypatch.context() as patch:
+        patch.setattr("relvec.index.vocabulary.PairVocabulary.write", dies)
+        with pytest.raises(KeyboardInterrupt):
+            index.save(folder)
+    assert (folder / "vectors-2.faiss").exists()  # a kill leaves it; nobody reads it
+    assert PairIndex.load(folder).pairs.pairs() == PAIRS
+    with PairIndex.editing(folder) as index:
+        index.remove(PAIRS[:1])
+    assert len(list(folder.glob("vectors-*"))) == 1
+    assert len(PairIndex.load(folder)) == 3
+
+
+def test_what_is_no_index_is_named(tmp_path: Path, folder: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for path in (tmp_path / "empty", tmp_path / "nowhere", folder / "meta.json"):
+        with pytest.raises(RelvecError, match="is not an index folder"):
+            PairIndex.load(path)
+        with pytest.raises(RelvecError, match="is not an index folder"), PairIndex.editing(path):
+            pass
+    assert not (tmp_path / "empty" / "lock").exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}', '{"format": 1, "kind": "flat"}'])
+def test_a_broken_meta_file_is_one_sentence(folder: Path, text: str) -> None:
+    (folder / "meta.json").write_text(text)
+    with pytest.raises(RelvecError, match=r"meta\.json is broken .*; build the index again") as caught:
+        PairIndex.load(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_another_format_and_an_unknown_kind_are_refused(folder: Path) -> None:
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps({**meta, "kind": "magic"}))
+    with pytest.raises(RelvecError, match="kind 'magic'"):
+        PairIndex.load(folder)
+    (folder / "meta.json").write_text(json.dumps({**meta, "format": 99}))
+    with pytest.raises(RelvecError, match="has format 99, not 1"):
+        PairIndex.load(folder)
+
+
+@pytest.mark.parametrize("name", ["vectors-1.faiss", "pairs-1.npz"])
+def test_a_file_cut_short_is_noticed_before_it_is_mapped(folder: Path, name: str) -> None:
+    (folder / name).write_bytes((folder / name).read_bytes()[:-40])
+    with pytest.raises(RelvecError, match=f"{name} is missing or cut short"):
+        PairIndex.load(folder)
+
+
+def test_a_folder_of_other_things_is_not_written_to(tiny: RelBERT, tmp_path: Path) -> None:
+    (tmp_path / "thesis.doc").write_text("work of years")
+    with pytest.raises(RelvecError, match="exists and is no index"):
+        PairIndex.of(tiny, PAIRS).save(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.doc"]
+
+
+def test_without_a_bundled_index_the_error_says_how_to_make_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "BUNDLED", tmp_path)
+    with pytest.raises(RelvecError, match="make one with `relvec index build`"):
+        storage.index_folder(None)

@@ -1,0 +1,47 @@
+from pathlib import Path
+
+import pytest
+
+from relvec import RelvecError
+from relvec.index.vocabulary import PairVocabulary
+
+PAIRS = [("Paris", "France"), ("ice cream", "cone"), ("france", "wine"), ("a_b", "東京")]
+
+
+def test_pairs_and_relations_survive_a_file(tmp_path: Path) -> None:
+    PairVocabulary.of(PAIRS, ["capital", "", "product", "capital"]).write(tmp_path / "pairs.npz")
+    again = PairVocabulary.read(tmp_path / "pairs.npz")
+    assert again.pairs() == PAIRS
+    assert again.all_relations() == ["capital", "", "product", "capital"]
+
+
+def test_rows_of_unknown_pairs_are_minus_one() -> None:
+    assert PairVocabulary.of(PAIRS).rows_of([PAIRS[2], ("France", "Paris")]).tolist() == [2, -1]
+
+
+def test_a_word_is_found_on_either_side_whatever_its_case() -> None:
+    pairs = PairVocabulary.of(PAIRS)
+    assert pairs.with_word(["FRANCE"]).tolist() == [True, False, True, False]
+    assert pairs.with_head(["france"]).tolist() == [False, False, True, False]
+    assert pairs.with_tail(["France"]).tolist() == [True, False, False, False]
+    assert not pairs.with_word(["ice"]).any()
+
+
+def test_joined_and_kept_rows_keep_their_relations() -> None:
+    pairs = PairVocabulary.of(PAIRS[:2], ["capital", ""]).joined(PairVocabulary.of(PAIRS[2:], ["product", "capital"]))
+    assert pairs.all_relations() == ["capital", "", "product", "capital"]
+    kept = pairs.kept(pairs.with_relation(["capital"]))
+    assert (kept.pairs(), kept.words) == ([PAIRS[0], PAIRS[3]], ["Paris", "a_b", "France", "東京"])
+
+
+def test_an_unknown_relation_is_refused() -> None:
+    with pytest.raises(RelvecError, match="relation 'captial'; did you mean 'capital'"):
+        PairVocabulary.of(PAIRS, ["capital"] * 4).with_relation(["captial"])
+    with pytest.raises(RelvecError, match="no relation labels"):
+        PairVocabulary.of(PAIRS).with_relation(["capital"])
+
+
+def test_a_broken_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pairs.npz").write_bytes(b"PK\x03\x04 no more")
+    with pytest.raises(RelvecError, match="no whole table of pairs"):
+        PairVocabulary.read(tmp_path / "pairs.npz")

@@ -1,0 +1,290 @@
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from relvec import RelBERT, RelvecError
+from relvec.data.rated import RatedRelation
+from relvec.learned_prompts.autoprompt import autoprompt, masked_model
+from relvec.learned_prompts.candidates import best_candidates, input_embeddings, usable_tokens
+from relvec.learned_prompts.encoder import PromptEncoder
+from relvec.learned_prompts.lengths import Lengths
+from relvec.learned_prompts.objective import PromptObjective
+from relvec.learned_prompts.result import PromptResult
+from relvec.learned_prompts.token_search import TokenSearch
+from relvec.prompts import Template
+
+LENGTHS = Lengths(2, 1, 1)
+COST = ("encodings", "seconds")
+
+Search = Callable[..., PromptResult]
+Folder = Callable[[str], Path]
+
+
+@pytest.fixture
+def search(tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path) -> Search:
+    def run(output: str = "auto", **settings: Any) -> PromptResult:
+        chosen: dict[str, Any] = {"iterations": 5, "candidates": 10, "device": "cpu"} | settings
+        return autoprompt(tiny_folder, relations, LENGTHS, tmp_path / output, **chosen)
+
+    return run
+
+
+def prompt_loss(model: RelBERT, triggers: list[int], objective: PromptObjective) -> float:
+    """The loss of a prompt the plain way: as the template of a model."""
+    names = model.tokenizer.convert_ids_to_tokens(triggers)
+    tokens = ["<mask>" if name == model.tokenizer.mask_token else name for name in names]
+    template = Template.from_tokens(LENGTHS.arranged(tokens))
+    return objective.of_model(RelBERT(model.encoder, model.tokenizer, template, model.pooling))
+
+
+@pytest.mark.parametrize("architecture", ["roberta", "bert", "mpnet", "albert"])
+def test_a_candidate_s_score_is_the_first_order_change_of_the_loss(
+    tiny_folders: Folder, relations: list[RatedRelation], architecture: str
+) -> None:
+    """The loss when the trigger's embedding moves a small step along e_w, by finite differences."""
+    model = masked_model(tiny_folders(architecture), LENGTHS, device="cpu")
+    model.encoder.double()
+    objective = PromptObjective(relations[:4], "train")
+    encoder = PromptEncoder(model, objective.pairs)
+    token_ids = model.token_ids(objective.pairs)
+    triggers = [model.tokenizer.mask_token_id] * 4
+    position, step = 2, 1e-6
+    table = model.encoder.get_input_embeddings()
+
+    def loss(shift: torch.Tensor) -> torch.Tensor:
+        """The loss with the embedding of the trigger moved; each row has it at a place of its own."""
+        vectors = []
+        for row in token_ids:
+            place = [i for i, token in enumerate(row) if token == model.tokenizer.mask_token_id][position]
+
+            def moved(_: Any, __: Any, output: torch.Tensor, place: int = place) -> torch.Tensor:
+                output = output.clone()
+                output[0, place] += shift
+                return output
+
+            hook = table.register_forward_hook(moved)
+            vectors.append(model.vectors_of_tokens([row]))
+            hook.remove()
+        return objective.loss(torch.cat(vectors))
+
+    embeddings = input_embeddings(model.encoder).double()
+    start = torch.cat([model.vectors_of_tokens([row]) for row in token_ids]).requires_grad_()
+    (gradients,) = torch.autograd.grad(objective.loss(start), start)
+    gradient = encoder.trigger_gradient(triggers, position, gradients).double()
+    for number in (7, 50, 90):
+        numeric = (loss(step * embeddings[number]) - loss(-step * embeddings[number])) / (2 * step)
+        assert float(embeddings[number] @ gradient) == pytest.approx(float(numeric), rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("architecture", ["roberta", "bert", "mpnet"])
+def test_every_loss_of_a_candidate_is_that_of_a_plain_model_with_its_template(
+    tiny_folders: Folder, relations: list[RatedRelation], tmp_path: Path, architecture: str
+) -> None:
+    folder = tiny_folders(architecture)
+    settings: dict[str, Any] = {"iterations": 3, "candidates": 5, "exhaustive": True, "device": "cpu"}
+    result = autoprompt(folder, relations, LENGTHS, tmp_path / "auto", **settings)
+    objective = PromptObjective(relations, "train")
+    model = RelBERT.from_pretrained(folder, device="cpu")
+    vocabulary = model.tokenizer.get_vocab()
+    triggers = [model.tokenizer.mask_token_id] * 4
+    entries = [json.loads(line) for line in (tmp_path / "auto" / "history.jsonl").read_text().splitlines()[2:]]
+    assert any("candidate" in entry for entry in entries)
+    for entry in entries:
+        tried = triggers.copy()
+        if "candidate" in entry:
+            tried[entry["position"]] = vocabulary[entry["candidate"]]
+        elif entry["changed"]:
+            triggers[entry["position"]] = tried[entry["position"]] = vocabulary[entry["token"]]
+        loss = entry["losses"][0] if "candidate" in entry else entry["loss"]
+        assert loss == pytest.approx(prompt_loss(model, tried, objective), rel=1e-4)
+    assert result.train_loss == entries[-1]["loss"]
+
+
+def test_the_loss_never_rises_and_falls_at_last(search: Search) -> None:
+    losses = [entry["loss"] for entry in search(iterations=8).history]
+    assert len(losses) == 9
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < losses[0]
+
+
+def test_the_best_candidate_of_an_iteration_takes_the_place(search: Search, tmp_path: Path) -> None:
+    search(exhaustive=True)
+    entries = [json.loads(line) for line in (tmp_path / "auto" / "history.jsonl").read_text().splitlines()[2:]]
+    ends = [entry for entry in entries if "candidate" not in entry]
+    assert any(end["changed"] for end in ends)
+    for end in ends:
+        tried = [entry for entry in entries if "candidate" in entry and entry["iteration"] == end["iteration"]]
+        lowest = min((entry["losses"][0] for entry in tried), default=end["loss"])
+        assert len(tried) in (0, 10)
+        assert end["loss"] == lowest if end["changed"] else end["loss"] <= lowest
+
+
+def test_frozen_weights_stay_bit_identical(tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path) -> None:
+    model = masked_model(tiny_folder, LENGTHS, device="cpu")
+    before = {name: weight.clone() for name, weight in model.encoder.state_dict().items()}
+    TokenSearch(model, relations, tmp_path, candidates=4).run(3, show_progress=False)
+    for name, weight in model.encoder.state_dict().items():
+        assert torch.equal(weight, before[name])
+    assert all(weight.grad is None for weight in model.encoder.parameters())
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_dropping_hopeless_candidates_early_ends_with_the_exhaustive_prompt(search: Search, seed: int) -> None:
+    quick = search("quick", seed=seed)
+    full = search("full", seed=seed, exhaustive=True)
+    assert quick.tokens == full.tokens
+    assert quick.train_loss == full.train_loss
+    assert quick.encodings < full.encodings
+
+
+def test_a_search_that_is_killed_ends_as_if_it_had_not_been(
+    search: Search, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = search("whole")
+    encode, calls = PromptEncoder.vectors, iter(range(10_000))
+
+    def breaks(self: PromptEncoder, *arguments: Any) -> torch.Tensor:
+        if next(calls) % 23 == 22:
+            raise KeyboardInterrupt
+        return encode(self, *arguments)
+
+    monkeypatch.setattr(PromptEncoder, "vectors", breaks)
+    interruptions = 0
+    while True:
+        try:
+            resumed = search("killed")
+            break
+        except KeyboardInterrupt:
+            interruptions += 1
+    assert interruptions > 3
+    assert (resumed.tokens, resumed.train_loss) == (whole.tokens, whole.train_loss)
+    histories = [
+        [{key: value for key, value in entry.items() if key not in COST} for entry in result.history]
+        for result in (whole, resumed)
+    ]
+    assert histories[0] == histories[1]
+
+
+def test_a_line_that_was_cut_off_is_written_again(search: Search, tmp_path: Path) -> None:
+    whole = search()
+    history = tmp_path / "auto" / "history.jsonl"
+    content = history.read_text()
+    history.write_text(content[: len(content) * 2 // 3])
+    assert search().tokens == whole.tokens
+    assert len(history.read_text().splitlines()) == len(content.splitlines())
+
+
+def test_more_iterations_go_on_from_a_finished_search(search: Search) -> None:
+    search("short", iterations=2)
+    longer, at_once = search("short", iterations=4), search("long", iterations=4)
+    assert (longer.tokens, longer.train_loss) == (at_once.tokens, at_once.train_loss)
+
+
+def test_another_search_is_not_continued(search: Search) -> None:
+    search(iterations=1)
+    with pytest.raises(RelvecError, match="belongs to a search with other settings"):
+        search(iterations=1, seed=3)
+
+
+def test_encodings_are_counted_and_far_fewer_than_those_of_all_triples(
+    search: Search, relations: list[RatedRelation]
+) -> None:
+    result = search(iterations=1, candidates=5, exhaustive=True)
+    objective = PromptObjective(relations, "train")
+    assert result.encodings == len(objective.pairs) * (1 + 1 + 5)  # the start, the gradient, the candidates
+    assert result.triple_encodings == objective.triple_encodings * (1 + 1 + 5)
+    assert result.encodings * 10 < result.triple_encodings
+
+
+def test_a_position_that_was_tried_in_vain_costs_nothing_again(search: Search) -> None:
+    history = search(iterations=40, candidates=1).history
+    tried: set[int] = set()
+    idle = 0
+    for before, entry in pairwise(history):
+        is_idle = entry["encodings"] == before["encodings"]
+        assert is_idle == (entry["position"] in tried)
+        idle += is_idle
+        tried = set() if entry["changed"] else tried | {entry["position"]}
+    assert idle
+
+
+def test_candidates_are_readable_tokens_only(any_folder: Path) -> None:
+    model = RelBERT.from_pretrained(any_folder, device="cpu")
+    tokenizer = model.tokenizer
+    usable = usable_tokens(tokenizer, len(input_embeddings(model.encoder)))
+    assert not usable[tokenizer.all_special_ids].any()
+    assert usable.sum() > 50
+    for number in usable.nonzero().flatten().tolist():
+        text = str(tokenizer.decode([number])).strip()
+        assert text
+        assert text.isprintable()
+        assert "\ufffd" not in text
+
+
+def test_unused_and_added_tokens_and_slots_are_no_candidates(tiny_folders: Folder) -> None:
+    tokenizer = RelBERT.from_pretrained(tiny_folders("bert"), device="cpu").tokenizer
+    names = ["[unused7]", "<mask>", "[h]"]
+    tokenizer.add_tokens(names)
+    assert not usable_tokens(tokenizer, len(tokenizer))[tokenizer.convert_tokens_to_ids(names)].any()
+
+
+def test_there_are_no_more_candidates_than_usable_tokens() -> None:
+    embeddings, gradient = torch.tensor([[1.0], [-2.0], [0.5], [-1.0]]), torch.tensor([1.0])
+    usable = torch.tensor([True, False, True, True])
+    assert best_candidates(embeddings, gradient, usable, current=0, count=50) == [3, 2]
+
+
+def test_the_folder_holds_the_prompt_its_history_and_a_picture(search: Search, tmp_path: Path) -> None:
+    result = search()
+    folder = tmp_path / "auto"
+    assert {path.name for path in folder.iterdir()} == {"prompt.json", "history.jsonl", "loss.svg"}
+    loaded = PromptResult.load(folder)
+    assert loaded.as_dict() == result.as_dict()
+    assert loaded.template.tokens == tuple(result.tokens)
+    assert result.text.count("[h]") == result.text.count("[t]") == 1
+    saved = json.loads((folder / "prompt.json").read_text())
+    assert saved["lengths"] == "2,1,1"
+    assert saved["method"] == "autoprompt"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"iterations": 0}, "A search with 0 iterations"),
+        ({"candidates": 0}, "A search with 0 candidates"),
+        ({"pooling": "mask"}, "use average pooling"),
+        ({"pooling": "max"}, "Unknown pooling"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(search: Search, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(RelvecError, match=message):
+        search(**settings)
+
+
+def test_a_base_without_a_mask_token_is_refused(
+    tiny_folders: Folder, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    model = RelBERT.from_pretrained(tiny_folders("bert"), template="[h] [t]", device="cpu")
+    model.tokenizer.mask_token = None
+    model.save_pretrained(tmp_path / "maskless")
+    with pytest.raises(RelvecError, match="has no mask token"):
+        autoprompt(tmp_path / "maskless", relations, LENGTHS, tmp_path / "auto")
+
+
+def test_relations_with_too_few_pairs_are_refused(tiny_folder: Path, tmp_path: Path) -> None:
+    lonely = [RatedRelation("r", "", (("a", "b"), ("c", "d")), ()), RatedRelation("s", "", (("e", "f"),), ())]
+    with pytest.raises(RelvecError, match="add pairs"):
+        autoprompt(tiny_folder, lonely, LENGTHS, tmp_path / "auto")
+
+
+def test_a_folder_without_a_prompt_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match="There is no learned prompt in"):
+        PromptResult.load(tmp_path)
+    (tmp_path / "prompt.json").write_text("{}")
+    with pytest.raises(RelvecError, match="cannot be read"):
+        PromptResult.load(tmp_path)

@@ -1,0 +1,47 @@
+import pytest
+import torch
+
+from relvec.data.rated import RatedRelation
+from relvec.learned_prompts.objective import PromptObjective
+from relvec.learned_prompts.race import Race
+
+
+@pytest.fixture
+def race(relations: list[RatedRelation]) -> Race:
+    return Race(PromptObjective(relations, "train"))
+
+
+def test_each_round_has_the_pairs_of_the_one_before_and_the_last_has_all(
+    race: Race, relations: list[RatedRelation]
+) -> None:
+    assert race.relations == [6, len(relations)]
+    assert [row for rows in race.new_rows for row in rows] == list(range(len(race.pairs)))
+    assert set(race.pairs) == set(PromptObjective(relations, "train").pairs)
+
+
+def test_the_losses_by_relation_have_the_loss_as_their_mean(relations: list[RatedRelation]) -> None:
+    objective = PromptObjective(relations, "train")
+    vectors = torch.randn(len(objective.pairs), 4, generator=torch.Generator().manual_seed(0))
+    assert float(objective.by_relation(vectors).mean()) == pytest.approx(float(objective.loss(vectors)), rel=1e-5)
+
+
+def test_the_last_round_is_judged_by_the_loss_itself(race: Race, relations: list[RatedRelation]) -> None:
+    objective = PromptObjective(relations, "train")
+    vectors = torch.randn(len(race.pairs), 4, generator=torch.Generator().manual_seed(0))
+    order = torch.tensor([race.pairs.index(pair) for pair in objective.pairs])
+    assert race.losses(race.last, vectors) == [float(objective.loss(vectors[order]))]
+
+
+def test_who_is_worse_on_every_relation_drops_out_and_who_is_worse_on_some_goes_on(race: Race) -> None:
+    leader = [0.5, 0.6, 0.7, 0.5, 0.6, 0.7]
+    worse = [loss + 0.1 for loss in leader]
+    undecided = [loss + 0.1 * (-1) ** place + 0.01 for place, loss in enumerate(leader)]
+    assert race.survivors(0, {1: worse, 2: leader, 3: undecided}) == [2, 3]
+
+
+def test_the_last_round_has_one_winner_and_of_equals_the_first(race: Race) -> None:
+    assert race.survivors(race.last, {5: [0.5], 6: [0.4], 7: [0.4]}) == [6]
+
+
+def test_few_relations_make_a_single_round(relations: list[RatedRelation]) -> None:
+    assert Race(PromptObjective(relations[:4], "train")).last == 0

@@ -1,0 +1,60 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relvec import RelvecError
+from relvec.data.rated import RatedRelation
+from relvec.learned_prompts.encoder import PromptEncoder
+from relvec.learned_prompts.lengths import parse_grid
+from relvec.learned_prompts.result import PromptResult
+from relvec.learned_prompts.search import METHODS, prompt_folder, search
+
+QUICK: dict[str, dict[str, Any]] = {"autoprompt": {"iterations": 1, "candidates": 2}, "ptuning": {"steps": 1}}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_length_has_a_prompt_and_the_lowest_validation_loss_comes_first(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, method: str
+) -> None:
+    grid = parse_grid("1-2,1,0-1")
+    results = search(method, str(tiny_folder), relations, grid, tmp_path, **QUICK[method])
+    assert {str(result.lengths) for result in results} == {str(lengths) for lengths in grid}
+    losses = [result.validation_loss for result in results]
+    assert losses == sorted(losses)
+    for result in results:
+        saved = PromptResult.load(prompt_folder(tmp_path, result.lengths))
+        assert saved.as_dict() == result.as_dict()
+        assert (prompt_folder(tmp_path, result.lengths) / "loss.svg").exists()
+    assert (tmp_path / "losses.svg").exists()
+
+
+def test_a_search_that_is_killed_does_not_learn_a_prompt_twice(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = QUICK["autoprompt"]
+    grid = parse_grid("1-2,1,1")
+    whole = search("autoprompt", str(tiny_folder), relations, grid, tmp_path / "whole", **settings)
+    search("autoprompt", str(tiny_folder), relations, grid[:1], tmp_path / "killed", **settings)
+    seen: set[int] = set()
+    encode = PromptEncoder.vectors
+
+    def watched(self: PromptEncoder, triggers: list[int], rows: range) -> Any:
+        seen.add(len(triggers))
+        return encode(self, triggers, rows)
+
+    monkeypatch.setattr(PromptEncoder, "vectors", watched)
+    resumed = search("autoprompt", str(tiny_folder), relations, grid, tmp_path / "killed", **settings)
+    assert seen == {grid[1].total}
+    assert [result.tokens for result in resumed] == [result.tokens for result in whole]
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "message"),
+    [("autoprmpt", {}, "Unknown method"), ("autoprompt", {"epochs": 2}, "has no setting epochs")],
+)
+def test_unknown_methods_and_settings_are_refused(
+    relations: list[RatedRelation], tmp_path: Path, method: str, settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(RelvecError, match=message):
+        search(method, "mpnet", relations, parse_grid("1,1,1"), tmp_path, **settings)
