@@ -8,13 +8,14 @@ import typer
 
 from relvec.cli.options import Device, Json, Model, print_json, print_table
 from relvec.encoders.catalog import DEFAULT_MODEL
+from relvec.index.kinds import KINDS, check_kind, faiss
 from relvec.pairs import read_pairs, read_related_pairs
 
 app = typer.Typer(help="Make, change and exchange indexes of pairs.", no_args_is_help=True)
 
 Pairs = Annotated[str, typer.Argument(help="A .csv, .tsv or .jsonl file, lines of head:tail, or - for stdin.")]
 Folder = Annotated[Path, typer.Argument(help="The index folder.")]
-Kind = Annotated[str, typer.Option(help="auto, flat, rabitq, int8, ivfpq or hnsw.")]
+Kind = Annotated[str, typer.Option(help=f"auto, or one of {', '.join(KINDS)}.")]
 BatchSize = Annotated[int, typer.Option(help="Pairs encoded at once.")]
 Truncate = Annotated[bool, typer.Option("--truncate", help="Cut pairs that are too long for the model.")]
 
@@ -35,7 +36,6 @@ def build(
     """
     rows = read_related_pairs(pairs)
     from relvec.index.building import build_index
-    from relvec.index.kinds import check_kind, faiss
     from relvec.model import RelBERT
 
     faiss()

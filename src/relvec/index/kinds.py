@@ -79,7 +79,7 @@ def _ivfpq(dim: int, pairs: int) -> Any:
     library = faiss()
     lists = max(1, isqrt(pairs))
     index = library.IndexIVFPQ(library.IndexFlatL2(dim), dim, lists, dim // 4, 8, library.METRIC_L2)
-    index.nprobe = max(8, lists // 16)
+    index.nprobe = max(8, lists // 4)
     index.pq.cp.niter = 12
     index.pq.cp.max_points_per_centroid = 64  # more points and rounds take minutes and add a hundredth of recall
     index.pq.cp.min_points_per_centroid = index.cp.min_points_per_centroid = 1  # else FAISS warns on stderr
