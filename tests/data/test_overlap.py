@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from relvec import RelvecError
-from relvec.data.overlap import overlap, without_benchmarks
+from relvec.data.overlap import near_pairs, overlap, without_benchmarks
 from relvec.data.rated import RatedRelation
 
 
@@ -51,6 +51,7 @@ def test_relations_left_without_negatives_can_be_dropped(benchmarks: Path) -> No
 
 def test_other_forms_of_a_benchmarks_words_are_dropped_too(benchmarks: Path) -> None:
     near = relation("near", "cups:teas", "oaks:trees", "a:b", "c:d", "e:f")
+    assert near_pairs([near], benchmarks) == {("cups", "teas"), ("oaks", "trees")}
     (fair,) = without_benchmarks([near], benchmarks)
     assert fair.positives == (("a", "b"), ("c", "d"), ("e", "f"))
 

@@ -6,6 +6,7 @@ import typer
 
 from relvec.cli.options import DataDir, Json, print_json, print_table
 from relvec.data.audit import audit
+from relvec.data.overlap import near_pairs
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import DEFAULT_SOURCE, SOURCES, data_folder, load
 from relvec.errors import RelvecError
@@ -50,6 +51,8 @@ def check(
     benchmarks = data_folder(data_dir)
     problems = audit(relations, benchmarks)
     counts = {**_counts(relations), "problems": len(problems)}
+    if benchmarks is not None:
+        counts["in a benchmark but for the words' endings"] = len(near_pairs(relations, benchmarks))
     print_table(["count", source], [[name, str(count)] for name, count in counts.items()], right=(source,))
     if benchmarks is None:
         typer.echo("Not compared with the benchmarks: give --data-dir or set RELVEC_DATA.", err=True)

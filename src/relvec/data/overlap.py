@@ -86,6 +86,14 @@ def overlap(relations: Iterable[RatedRelation], data_dir: str | Path) -> list[Ov
     ]
 
 
+def near_pairs(relations: Iterable[RatedRelation], data_dir: str | Path) -> set[Pair]:
+    """The pairs of the relations that no benchmark has, but for other forms of the words."""
+    exact = benchmark_pairs(data_dir)
+    known = {inflected(pair) for pair in exact}
+    pairs = {pair for relation in relations for pair in (*relation.positives, *relation.negatives)}
+    return {pair for pair in pairs if unordered(pair) not in exact and inflected(pair) in known}
+
+
 def without_benchmarks(
     relations: Iterable[RatedRelation], data_dir: str | Path, minimum_negatives: int = 0
 ) -> list[RatedRelation]:
