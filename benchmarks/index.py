@@ -1,16 +1,20 @@
 """What each kind of index costs and finds: build rate, bytes a pair, recall@10, queries a second beside exact search.
 
-The vectors are those of a model for the bundled relations, or planted clusters, grown to the wanted number.
+The vectors are those of a file, of a model for the bundled relations, or planted clusters. Queries are drawn from them
+and left out; where more are wanted, vectors are added that lie around the given ones.
 """
 
 import argparse
 import json
 import os
+import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from encode import bundled_pairs
@@ -18,19 +22,27 @@ from numpy.typing import NDArray
 
 from relvec import RelBERT
 from relvec.index.kinds import KINDS, Kind, faiss
-from relvec.index.pair_index import RERANKED
+from relvec.index.origin import Origin
+from relvec.index.pair_files import read_pair_file
+from relvec.index.pair_index import RERANKED, PairIndex
 from relvec.index.vector_store import VectorStore
+from relvec.index.vocabulary import PairVocabulary
+from relvec.pairs import Pair
 from relvec.similarity import Vectors, normalized
 
 NEIGHBOURS = 10
 ROWS_PER_STEP = 16_384
+WHOLE_QUERIES = 20
 
-Rows = list[NDArray[np.int64]]
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Row:
-    """`recall` is the share of the 10 true neighbours among the first 10, `recall_reranked` of those encoded again."""
+    """`recall` is the share of the 10 true neighbours among the first 10, `recall_reranked` of those encoded again.
+
+    `query_in_encodings` is the time of a whole query (encoding, search, re-ranking) over that of encoding one pair.
+    """
 
     kind: str
     pairs: int
@@ -40,6 +52,17 @@ class Row:
     recall_reranked: float
     queries_per_second: float
     against_exact: float
+    query_in_encodings: float | None
+
+
+@dataclass(frozen=True)
+class Source:
+    """Unit vectors, their pairs (none if planted), and the model that encodes these, if whole queries are wanted."""
+
+    name: str
+    vectors: Vectors
+    pairs: Sequence[Pair] = ()
+    model: RelBERT | None = None
 
 
 def planted(random: np.random.Generator, count: int = 20_000, dim: int = 768) -> Vectors:
@@ -55,93 +78,135 @@ def planted(random: np.random.Generator, count: int = 20_000, dim: int = 768) ->
     return vectors
 
 
-def grown(random: np.random.Generator, base: Vectors, count: int, path: Path) -> Vectors:
-    """Vectors on disk, each a vector of the base moved by the difference of two others, which keeps its spectrum."""
-    base = normalized(base)
-    vectors = np.memmap(path, dtype=np.float32, mode="w+", shape=(count, base.shape[1]))
-    for start in range(0, count, ROWS_PER_STEP):
-        rows = random.integers(len(base), size=(3, min(ROWS_PER_STEP, count - start)))
-        vectors[start : start + rows.shape[1]] = base[rows[0]] + 0.5 * (base[rows[1]] - base[rows[2]])
+def grown(random: np.random.Generator, base: Vectors, rows: Rows, real: int, path: Path) -> Vectors:
+    """Vectors on disk: row r is base[rows[r]], from row `real` on moved by half the difference of two others.
+
+    That keeps the spectrum of the base, which independent noise would not.
+    """
+    vectors = np.memmap(path, dtype=np.float32, mode="w+", shape=(len(rows), base.shape[1]))
+    for start in range(0, len(rows), ROWS_PER_STEP):
+        step = base[rows[start : start + ROWS_PER_STEP]]
+        moved = max(0, min(len(step), start + len(step) - real))
+        others = random.integers(len(base), size=(2, moved))
+        step[len(step) - moved :] += 0.5 * (base[others[0]] - base[others[1]])
+        vectors[start : start + len(step)] = step
     vectors.flush()
     return vectors
 
 
-def measure(kind: Kind, vectors: Vectors, queries: Vectors, truth: Rows, exact_rate: float, folder: Path) -> Row:
-    """Build, write, map and search one kind, one query at a time; `truth` may be empty, for the exact kind itself."""
+class Run:
+    """One number of pairs: the vectors to index, the queries, and what exact search finds for them."""
+
+    def __init__(self, source: Source, count: int, query_count: int, folder: Path) -> None:
+        random = np.random.default_rng(1)
+        order = random.permutation(len(source.vectors))
+        asked, kept = order[:query_count], order[query_count:]
+        rows = np.concatenate([kept[:count], random.choice(kept, size=max(0, count - len(kept)))])
+        self.queries = source.vectors[asked]
+        self.vectors = grown(random, source.vectors, rows, len(kept), folder / "vectors.f32")
+        self._source, self._rows, self._asked, self._file = source, rows, asked, folder / "vectors.faiss"
+        self._truth: list[Rows] = []
+        self._exact_rate = 0.0
+
+    def measure(self, kind: Kind) -> Row:
+        """Build, write, map and search one kind, one query at a time; the exact kind must come first."""
+        seconds, store = _timed(lambda: VectorStore.of(self.vectors, kind))
+        store.write(self._file)
+        del store
+        mapped = VectorStore.read(self._file, kind, mapped=True)
+        mapped.search(self.queries[0], RERANKED)  # the first search reads the file
+        search_seconds, found = _timed(lambda: [mapped.search(query, RERANKED)[1] for query in self.queries])
+        rate = len(self.queries) / search_seconds
+        self._truth = self._truth or [rows[:NEIGHBOURS] for rows in found]
+        self._exact_rate = self._exact_rate or rate
+        return Row(
+            kind.name,
+            len(self.vectors),
+            len(self.vectors) / seconds,
+            self._file.stat().st_size / len(self.vectors),
+            self._recall([rows[:NEIGHBOURS] for rows in found]),
+            self._recall(found),
+            rate,
+            rate / self._exact_rate,
+            self._query_in_encodings(mapped),
+        )
+
+    def _recall(self, found: Sequence[Rows]) -> float:
+        return float(np.mean([np.isin(true, rows).mean() for true, rows in zip(self._truth, found, strict=True)]))
+
+    def _query_in_encodings(self, vectors: VectorStore) -> float | None:
+        model, pairs = self._source.model, self._source.pairs
+        if model is None:
+            return None
+        index = PairIndex(vectors, PairVocabulary.of([pairs[row] for row in self._rows]), Origin.of(model))
+        asked = [pairs[row] for row in self._asked[:WHOLE_QUERIES]]
+        index.neighbours(model, asked[0], NEIGHBOURS)  # the first query checks the model
+        encoding, whole = [], []
+        for pair in asked:
+            encoding.append(_timed(partial(model.encode, pair))[0])
+            whole.append(_timed(partial(index.neighbours, model, pair, NEIGHBOURS))[0])
+        return statistics.median(whole) / statistics.median(encoding)
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
-    store = VectorStore.of(vectors, kind)
-    build_seconds = time.perf_counter() - start
-    path = folder / "vectors.faiss"
-    store.write(path)
-    del store
-    mapped = VectorStore.read(path, kind, mapped=True)
-    mapped.search(queries[0], RERANKED)  # the first search reads the file
-    start = time.perf_counter()
-    found = [mapped.search(query, RERANKED)[1] for query in queries]
-    rate = len(queries) / (time.perf_counter() - start)
-    truth.extend(rows[:NEIGHBOURS] for rows in (found if not truth else ()))
-    return Row(
-        kind.name,
-        len(vectors),
-        len(vectors) / build_seconds,
-        path.stat().st_size / len(vectors),
-        _recall(truth, [rows[:NEIGHBOURS] for rows in found]),
-        _recall(truth, found),
-        rate,
-        rate / (exact_rate or rate),
-    )
+    result = work()
+    return time.perf_counter() - start, result
 
 
-def _recall(truth: Rows, found: Rows) -> float:
-    return float(np.mean([np.isin(true, rows).mean() for true, rows in zip(truth, found, strict=True)]))
-
-
-def run(base: Vectors, count: int, kinds: Sequence[Kind], query_count: int) -> list[Row]:
-    random = np.random.default_rng(1)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        vectors = grown(random, base, count, folder / "vectors.f32")
-        queries = np.array(grown(random, base, query_count, folder / "queries.f32"))
-        truth: Rows = []
-        rows = [measure(KINDS["flat"], vectors, queries, truth, 0, folder)]
-        exact_rate = rows[0].queries_per_second
-        return rows + [measure(kind, vectors, queries, truth, exact_rate, folder) for kind in kinds]
+def run(source: Source, count: int, kinds: Sequence[Kind], query_count: int) -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        measured = Run(source, count, query_count, Path(folder))
+        return [measured.measure(kind) for kind in (KINDS["flat"], *kinds)]
 
 
 def markdown(rows: Sequence[Row]) -> str:
     head = (
-        f"| kind | pairs | build pairs/s | bytes a pair | recall@10 | of {RERANKED} reranked | queries/s | exact = 1 |"
+        "| pairs | kind | build pairs/s | bytes a pair | recall@10 | without re-ranking | queries/s | flat = 1 | "
+        "whole query, in encodings |"
     )
-    lines = [head, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    lines = [head, "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for row in rows:
-        cost = f"{row.pairs:,} | {row.build_pairs_per_second:,.0f} | {row.bytes_a_pair:.0f}"
-        found = f"{row.recall:.3f} | {row.recall_reranked:.3f}"
-        lines.append(f"| {row.kind} | {cost} | {found} | {row.queries_per_second:.1f} | {row.against_exact:.1f}x |")
+        cost = f"{row.build_pairs_per_second:,.0f} | {row.bytes_a_pair:,.0f}"
+        found = f"{row.recall_reranked:.3f} | {row.recall:.3f}"
+        speed = f"{row.queries_per_second:.1f} | {row.against_exact:.1f}x"
+        whole = "-" if row.query_in_encodings is None else f"{row.query_in_encodings:.1f}"
+        lines.append(f"| {row.pairs:,} | `{row.kind}` | {cost} | {found} | {speed} | {whole} |")
     return "\n".join(lines)
+
+
+def source_of(embeddings: Path | None, model: str | None) -> Source:
+    loaded = RelBERT.from_pretrained(model) if model else None
+    if embeddings:
+        file = read_pair_file(embeddings)
+        return Source(f"vectors of {embeddings.name}", normalized(file.vectors), file.pairs, loaded)
+    if loaded:
+        pairs = bundled_pairs(20_000)
+        vectors = loaded.encode(pairs, normalize=True, show_progress=None)
+        return Source(f"vectors of {model} for the bundled relations", vectors, pairs, loaded)
+    return Source("planted clusters", normalized(planted(np.random.default_rng(0))))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, nargs="+", default=[200_000, 1_000_000], help="how many, one run each")
     parser.add_argument("--kinds", nargs="+", default=[kind for kind in KINDS if kind != "flat"], choices=KINDS)
-    parser.add_argument("--model", help="grow the vectors of this model for the bundled relations; else clusters")
+    parser.add_argument("--embeddings", type=Path, help="real pair vectors, as `relvec index export` writes them")
+    parser.add_argument("--model", help="the model of the embeddings: times whole queries; alone, it makes the vectors")
     parser.add_argument("--queries", type=int, default=200, help="how many searches")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of FAISS")
     parser.add_argument("--json", action="store_true", help="print JSON for machines")
     options = parser.parse_args()
     faiss().omp_set_num_threads(options.threads)
-    if options.model:
-        base = RelBERT.from_pretrained(options.model).encode(bundled_pairs(20_000), show_progress=None)
-    else:
-        base = planted(np.random.default_rng(0))
-    kinds = [KINDS[name] for name in options.kinds]
-    rows = [row for count in options.pairs for row in run(base, count, kinds, options.queries)]
+    source = source_of(options.embeddings, options.model)
+    kinds = [KINDS[name] for name in options.kinds if name != "flat"]
+    rows = [row for count in options.pairs for row in run(source, count, kinds, options.queries)]
+    given = f"{len(source.vectors):,} {source.name}, {source.vectors.shape[1]} dimensions"
     if options.json:
-        settings = {"queries": options.queries, "threads": options.threads, "model": options.model}
+        settings = {"source": given, "queries": options.queries, "threads": options.threads, "model": options.model}
         print(json.dumps({**settings, "rows": [asdict(row) for row in rows]}, indent=2))
     else:
-        source = f"vectors of {options.model}, grown" if options.model else "planted clusters"
-        print(f"{source}, {base.shape[1]} dimensions, {options.queries} queries, {options.threads} threads\n")
+        print(f"{given}, {options.queries} queries, {options.threads} threads\n")
         print(markdown(rows))
 
 

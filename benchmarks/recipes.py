@@ -25,13 +25,18 @@ from relvec.training.run import load_relations, train
 
 DATASETS = ("sat", "u2", "u4", "google", "bats")
 
+# Every variant differs in this from the defaults of relvec, and then in what its own line says.
 COMMON: dict[str, Any] = {
     "data": ["semeval2012", "bundled"],
     "exclude_benchmark_pairs": True,
     "evaluate_every": 1000,
+    "template": "I discovered: [h] is the <mask> of [t]",
+    "learning_rate": 3e-4,
 }
+ALL_WEIGHTS: dict[str, Any] = {"lora_rank": 0, "learning_rate": 3e-5}
+BARE = "[h] <mask> [t]"
 VARIANTS: dict[str, dict[str, Any]] = {
-    "the default recipe": {},
+    "the starting point": {},
     "SemEval alone": {"data": ["semeval2012"]},
     "template 4, average": {"template": "4", "pooling": "average"},
     "short template, average": {"pooling": "average"},
@@ -39,7 +44,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "triplet + classification, triples": {"loss": "triplet+classification"},
     "no hard negatives": {"negatives_per_relation": 0},
     "no negatives of the own category": {"loss_settings": {"same_category_negatives": False}},
-    "all weights, learning rate 3e-5": {"lora_rank": 0, "learning_rate": 3e-5},
+    "all weights, learning rate 3e-5": ALL_WEIGHTS,
+    "all weights, [h] is the <mask> of [t]": {**ALL_WEIGHTS, "template": "[h] is the <mask> of [t]"},
+    f"all weights, {BARE}": {**ALL_WEIGHTS, "template": BARE},
+    f"learning rate 1e-3, {BARE}": {"template": BARE, "learning_rate": 1e-3},
 }
 
 

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 
@@ -34,12 +34,14 @@ def commands() -> list[list[str]]:
 
 
 def models() -> list[list[str]]:
-    head = ["name", "kind", "parameters", "where it comes from"]
-    rows = [
-        [f"`{r['name']}`", str(r["kind"]), f"{int(str(r['parameters'])) / 1e6:.0f} M", str(r["source"])]
-        for r in model_rows()
-    ]
-    return [head, *rows]
+    head = ["name", "kind", "parameters", "speed", "analogies", "where it comes from"]
+    return [head, *([f"`{row['name']}`", *_model(row)] for row in model_rows())]
+
+
+def _model(row: dict[str, object]) -> list[str]:
+    speed = "" if row["speed"] is None else f"{row['speed']:g}x"
+    accuracy = "" if row["analogy_accuracy"] is None else f"{row['analogy_accuracy']:.1f} % ({row['scoring']})"
+    return [str(row["kind"]), f"{int(str(row['parameters'])) / 1e6:.0f} M", speed, accuracy, str(row["source"])]
 
 
 def losses() -> list[list[str]]:
@@ -96,7 +98,9 @@ def baselines() -> list[list[str]]:
     return [["baseline", "what it is", "for", "settings"], *rows]
 
 
-TABLES: dict[str, Callable[[], list[list[str]]]] = {
+Tables = Mapping[str, Callable[[], list[list[str]]]]
+
+TABLES: Tables = {
     table.__name__: table
     for table in (
         commands,
@@ -116,11 +120,11 @@ def _first_line(thing: object) -> str:
     return (thing.__doc__ or "").strip().splitlines()[0]
 
 
-def filled(text: str) -> str:
+def filled(text: str, tables: Tables = TABLES) -> str:
     """The page with every marked table made anew."""
 
     def table(block: re.Match[str]) -> str:
-        head, *rows = TABLES[block.group(2)]()
+        head, *rows = tables[block.group(2)]()
         lines = [head, ["---"] * len(head), *rows]
         return block.group(1) + "".join(f"| {' | '.join(line)} |\n" for line in lines) + block.group(3)
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from relvec import RelBERT, RelvecError
-from relvec.model import _batches
+from relvec.model import batches_by_length
 from relvec.pooling import POOLINGS
 from relvec.prompts import MANUAL_TEMPLATES, Template
 from relvec.similarity import cosine
@@ -97,7 +97,7 @@ def test_distinct_pairs_are_encoded_once_without_extra_padding(tiny: RelBERT, mo
 @pytest.mark.parametrize("size", [1, 4, 100])
 def test_batches_hold_every_row_once_and_little_padding(size: int) -> None:
     lengths = [5, 9, 5, 7, 9, 5, 5, 5, 9, 7]
-    batches = list(_batches(lengths, size))
+    batches = list(batches_by_length(lengths, size))
     assert sorted(row for batch in batches for row in batch) == list(range(10))
     assert max(map(len, batches)) <= size
     padding = sum(max(lengths[row] for row in batch) - lengths[row] for batch in batches for row in batch)

@@ -2,6 +2,9 @@
 
 import difflib
 from collections.abc import Iterable
+from typing import TypeVar
+
+Word = TypeVar("Word", bound=str)
 
 
 class RelvecError(ValueError):
@@ -16,3 +19,17 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean {close[0]!r}" if close else otherwise
+
+
+def one_of(what: str, word: str, known: Iterable[Word]) -> Word:
+    """The word, if it is one of the known ones; `what` says in the message what it should have been.
+
+    >>> one_of("pooling", "mask", ["average", "mask"])
+    'mask'
+    """
+    words = list(known)
+    for each in words:
+        if each == word:
+            return each
+    advice = did_you_mean(word, words, otherwise=f"choose one of {', '.join(words)}")
+    raise RelvecError(f"Unknown {what} {word!r}; {advice}.")

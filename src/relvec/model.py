@@ -204,7 +204,7 @@ class RelBERT:
         self.encoder.eval()
         try:
             with progress_bar(len(pairs), "Encoding", show=show_progress) as bar, torch.inference_mode():
-                for rows in _batches(lengths, batch_size):
+                for rows in batches_by_length(lengths, batch_size):
                     batch = self.vectors_of_tokens([token_ids[row] for row in rows])
                     vectors[rows] = batch.float().cpu().numpy()
                     bar.update(len(rows))
@@ -364,7 +364,7 @@ def _as_list(items: Any) -> list[Relation]:
     return [as_relation(items)] if is_single(items) else as_relations(items)
 
 
-def _batches(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
+def batches_by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
     """Rows of similar length, the longest first, so that a batch too large for the memory fails at once.
 
     A batch that is half full ends where the length changes: padding costs more than a smaller batch.

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from relvec.errors import RelvecError
+from relvec.errors import one_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,9 +23,7 @@ def check_pooling(name: str) -> str:
     >>> check_pooling("average")
     'average'
     """
-    if name not in POOLINGS:
-        raise RelvecError(f"Unknown pooling {name!r}; choose one of {', '.join(POOLINGS)}.")
-    return name
+    return one_of("pooling", name, POOLINGS)
 
 
 def pool(name: str, output: "Tensor", is_token: "Tensor", is_mask: "Tensor") -> "Tensor":

@@ -7,7 +7,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError
+from relvec.errors import one_of
 from relvec.pairs import Pair
 
 Vectors = NDArray[np.float32]
@@ -51,10 +51,7 @@ def check_scoring(scoring: str) -> Scoring:
     >>> check_scoring("forward")
     'forward'
     """
-    for known in get_args(Scoring):
-        if scoring == known:
-            return known
-    raise RelvecError(f"Unknown scoring {scoring!r}; choose one of {', '.join(get_args(Scoring))}.")
+    return one_of("scoring", scoring, get_args(Scoring))
 
 
 def ranked(items: Sequence[Item], scores: NDArray[np.floating], top: int | None = None) -> list[Ranked[Item]]:

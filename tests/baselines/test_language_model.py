@@ -236,7 +236,7 @@ def test_a_masked_architecture_read_as_causal_does_not_look_ahead(build: Build, 
 
 def test_an_unknown_kind_is_an_error(build: Build) -> None:
     unknown: Any = "casual"
-    with pytest.raises(RelvecError, match="choose one of causal, masked"):
+    with pytest.raises(RelvecError, match="kind of language model 'casual'; did you mean 'causal'"):
         LanguageModel.from_pretrained(build("gpt2"), kind=unknown)
 
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relvec.baselines.pmi import NEVER_TOGETHER, PMI, MeetingCounter, Term, meeting, term_of
+from relvec.baselines import pmi as module
+from relvec.baselines.meetings import NEVER_TOGETHER, MeetingCounter, Term, meeting, term_of
+from relvec.baselines.pmi import PMI
 from relvec.errors import RelvecError
 from relvec.evaluation.questions import Question
 from relvec.pairs import Pair
@@ -123,6 +125,48 @@ def test_what_was_counted_is_never_counted_again(corpus: Path, tmp_path: Path, m
     assert later.scores([asking(("barista", "coffee"))])[0] > 0
     with pytest.raises(RelvecError, match=r"Cannot read .*corpus\.txt"):
         later.scores([asking(("tea", "coffee"))])
+
+
+def test_a_pass_that_was_killed_goes_on_to_the_same_counts(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BLOCK_LETTERS", 8)
+    monkeypatch.setattr(module, "BLOCKS_PER_SAVE", 3)
+    question = asking(("tea", "cup"), ("barista", "ice cream"), ("coffee", "cup"))
+    (expected,) = PMI(corpus, cache_folder=tmp_path / "other").scores([question])
+    add = MeetingCounter.add
+    counted: list[str] = []
+    most = 5
+
+    def killed(counter: MeetingCounter, block: str) -> None:
+        if len(counted) == most:
+            raise KeyboardInterrupt
+        counted.append(block)
+        add(counter, block)
+
+    monkeypatch.setattr(MeetingCounter, "add", killed)
+    with pytest.raises(KeyboardInterrupt):
+        PMI(corpus, cache_folder=tmp_path / "counts").scores([question])
+    lost = counted[3:]
+    counted, most = [], 99
+    (found,) = PMI(corpus, cache_folder=tmp_path / "counts").scores([question])
+    assert counted[:2] == lost
+    assert found.tolist() == expected.tolist()
+    assert [path.suffix for path in sorted((tmp_path / "counts").iterdir())] == [".json", ".lock"]
+
+
+def test_the_rest_of_a_killed_pass_that_is_damaged_is_named(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCKS_PER_SAVE", 1)
+    monkeypatch.setattr(MeetingCounter, "finished", lambda counter: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        PMI(corpus, cache_folder=tmp_path).scores([asking(("tea", "cup"))])
+    (file,) = tmp_path.glob("*.unfinished")
+    for text in ("{", "[]", '{"blocks": 1, "counter": {}}'):
+        file.write_text(text)
+        with pytest.raises(RelvecError, match=r"unfinished holds no counts .*; remove it"):
+            PMI(corpus, cache_folder=tmp_path).scores([asking(("tea", "cup"))])
 
 
 def test_a_further_pass_keeps_the_counts_of_the_first(corpus: Path, tmp_path: Path) -> None:

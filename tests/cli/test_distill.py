@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,6 +55,12 @@ def test_a_dry_run_prints_the_size_and_writes_nothing(
     assert not (tmp_path / "student").exists()
 
 
+def test_distillation_and_learned_prompts_do_without_the_train_extra() -> None:
+    blocked = "import sys; sys.modules |= dict.fromkeys(('accelerate', 'peft', 'tensorboard'))"
+    used = "import relvec.distillation.run, relvec.learned_prompts.search"
+    subprocess.run([sys.executable, "-c", f"{blocked}; {used}"], check=True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -64,6 +72,7 @@ def test_a_dry_run_prints_the_size_and_writes_nothing(
         (["--pairs", "PAIRS", "--steps", "3", "--epochs", "1"], "give one of them"),
         (["--pairs", "PAIRS", "--steps", "0"], "--steps is 0; use 1 or more"),
         (["--pairs", "PAIRS", "--batch-size", "1"], "batch_size is 1"),
+        (["--pairs", "PAIRS", "--epochs", "nan"], "epochs is nan"),
         (["--pairs", "PAIRS", "--pooling", "middle"], "Unknown pooling 'middle'"),
         (["--pairs", "PAIRS", "--template", "[h] and"], "has no slot [t]"),
         (["--pairs", "PAIRS", "-o", "few.csv"], "few.csv is a file"),

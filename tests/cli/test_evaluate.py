@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
+from relvec.evaluation import mlp_grid
 from relvec.evaluation.questions import ANALOGY_DATASETS
 from relvec.evaluation.records import load_predictions, load_records
 
@@ -149,8 +150,10 @@ def test_unknown_words_can_take_the_answers_of_another_system(relvec: Relvec, da
         "column=mine",
     ]
     assert json.loads(relvec(*arguments, *options).out)[0]["accuracy"] == 0
-    fallback = ["--out-of-vocabulary", "fallback", "--fallback", "saved.jsonl:pmi"]
+    fallback = ["--out-of-vocabulary", "fallback", "--fallback", str(Path("saved.jsonl").absolute()) + ":pmi"]
     assert json.loads(relvec(*arguments, *options, *fallback).out)[0]["accuracy"] == 100
+    assert {record.settings.get("fallback") for record in load_records("runs")} == {None, "saved.jsonl:pmi"}
+    assert all(str(data_dir.parent) not in file.read_text() for file in Path("runs").glob("*/*.json"))
 
 
 @pytest.mark.parametrize("how", [[], ["--fine-tune"]])
@@ -196,6 +199,33 @@ def test_mapping_and_loss_are_scored(relvec: Relvec, tiny_folder: Path, data_dir
     assert result.code == 0, result.err
     assert json.loads(result.out)["loss"] > 0
     assert {record.task for record in load_records("runs")} == {"mapping", "loss"}
+
+
+def test_pairs_of_unknown_words_are_counted_in_a_mapping(relvec: Relvec, data_dir: Path) -> None:
+    Path("words.txt").write_text("sun 1 0\nplanet 0 1\nnucleus 3 1\nelectron 5 2\ncharge 1 1\n")
+    options = ["--baseline", "word-vectors", "--set", "vectors=words.txt", "--data-dir", data_dir]
+    result = relvec("evaluate", "mapping", *options)
+    assert result.code == 0, result.err
+    head, row = (line.split("\t") for line in result.out.splitlines())
+    assert dict(zip(head, row, strict=True)) | {"pairs": "12", "unknown": "4"} == dict(zip(head, row, strict=True))
+    assert relvec("report", "-o", "report", "--no-figures").code == 0
+    assert "unknown pairs |" in Path("report/results.md").read_text()
+
+
+@pytest.mark.parametrize("features", ["cat", "cat+dot", "diff", "diff+dot", "dot"])
+def test_word_vectors_are_classified_with_the_papers_features(
+    relvec: Relvec, data_dir: Path, features: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mlp_grid, "GRID", mlp_grid.GRID[:1])
+    words = ["cat", "animal", "rose", "flower", "hot", "cold", "up", "tea"]
+    Path("glove.txt").write_text("".join(f"{word} {n} {n % 3} 1\n" for n, word in enumerate(words)))
+    chosen = ["--baseline", "word-vectors", "--set", "vectors=glove.txt", "--set", f"features={features}"]
+    where = ["--data-dir", data_dir, "--dataset", "root09", "--jobs", "1", "--name", f"GloVe, {features}"]
+    result = relvec("evaluate", "classification", *chosen, *where)
+    assert result.code == 0, result.err
+    (record,) = load_records("runs")
+    assert record.system == f"GloVe, {features}"
+    assert record.metrics["out_of_vocabulary"] == {"train": 0, "valid": 0, "test": 0}
 
 
 def test_results_become_a_report(relvec: Relvec, tiny_folder: Path, data_dir: Path) -> None:

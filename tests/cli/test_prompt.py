@@ -81,7 +81,8 @@ def test_search_prints_the_best_lengths_first(relvec: Relvec, tiny_folder: Path,
         (["autoprompt", "--base", "no-such-base"], "Unknown model 'no-such-base'"),
         (["autoprompt", "--pooling", "mask"], "use average pooling"),
         (["autoprompt", "--candidates", "0"], "use 1 or more"),
-        (["search", "--method", "autoprmpt"], "Unknown method 'autoprmpt'"),
+        (["ptuning", "--epochs", "nan"], "number of epochs of nan"),
+        (["search", "--method", "autoprmpt"], "Unknown method 'autoprmpt'; did you mean 'autoprompt'"),
         (["search", "--method", "ptuning", "--exhaustive"], "ptuning has no setting exhaustive"),
         (["search", "--lengths", "9-8,1,1"], "write the smaller number first"),
     ],
@@ -99,7 +100,12 @@ def test_what_cannot_be_searched_is_one_line_and_exit_code_2(
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [([], "There is no learned prompt in"), (["--base", "mpnet"], "decides the base; leave out --base")],
+    [
+        ([], "There is no learned prompt in"),
+        (["--base", "mpnet"], "decides the base; leave it out"),
+        (["--set", "base=mpnet"], "decides the base; leave it out"),
+        (["--set", "pooling=mask"], "decides the pooling; leave it out"),
+    ],
 )
 def test_a_prompt_that_cannot_be_trained_with_is_one_line_and_exit_code_2(
     relvec: Relvec, data: Path, tmp_path: Path, arguments: list[str], message: str

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from relvec import RelBERT
 
@@ -38,6 +39,32 @@ def test_train_and_merge_make_models_that_load(
     assert relvec("merge", model, "-o", tmp_path / "plain").code == 0
     assert not (tmp_path / "plain" / "adapter_config.json").exists()
     assert RelBERT.from_pretrained(tmp_path / "plain").fingerprint == RelBERT.from_pretrained(model).fingerprint
+
+
+def test_merge_writes_the_mean_of_two_runs_as_an_adapter(
+    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path
+) -> None:
+    runs = [tmp_path / "first", tmp_path / "second"]
+    for seed, run in enumerate(runs):
+        common = ["train", "--data", data, "--base", tiny_folder, "--lora", "2", "--set", f"seed={seed}", *QUICK]
+        assert relvec(*common, "-o", run).code == 0
+    assert relvec("merge", *runs, "--lora", "4", "-o", tmp_path / "mean").code == 0
+    mean = RelBERT.from_pretrained(tmp_path / "mean")
+    recipe = mean.training_record["recipe"]
+    assert (recipe["averaged"], recipe["seed"]) == (["first", "second"], [0, 1])
+    assert "metrics" not in mean.training_record
+    name = "encoder.layer.0.attention.self.query.weight"
+    weights = [RelBERT.from_pretrained(run).encoder.get_parameter(name).detach() for run in runs]
+    torch.testing.assert_close(
+        mean.encoder.get_parameter(name).detach(), (weights[0] + weights[1]) / 2, atol=1e-5, rtol=0
+    )
+    assert not torch.equal(*weights)
+
+
+def test_a_model_of_unknown_base_cannot_become_an_adapter(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
+    result = relvec("merge", tiny_folder, "--lora", "4", "-o", tmp_path / "adapter")
+    assert result.code == 2
+    assert "does not say what base" in result.err
 
 
 def test_a_dry_run_prints_the_size_and_writes_nothing(

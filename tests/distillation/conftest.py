@@ -60,6 +60,8 @@ def make_distiller(tiny_folder: Path, small_folder: Path, pairs_file: Path, tmp_
         teacher = ModelVectors(RelBERT.from_pretrained(tiny_folder, pooling="mask"), tmp_path / "cache")
         student = RelBERT.from_pretrained(small_folder, template="[h] <mask> [t]", pooling="mask")
         pool = make_pool(Sources(files=(str(pairs_file),), data=()))
-        return Distiller(teacher, student, pool, Settings(**QUICK | changes), tmp_path / output, data="my pairs")
+        settings = Settings(**QUICK | changes)
+        base = str(small_folder) if settings.lora_rank else "small-bert"
+        return Distiller(teacher, student, pool, settings, tmp_path / output, base=base, data="my pairs")
 
     return make

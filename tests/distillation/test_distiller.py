@@ -9,7 +9,7 @@ from transformers import AutoModel
 from relvec import RelBERT, RelvecError
 from relvec.distillation.distiller import Distiller, HeldOut, Progress, Settings
 from relvec.distillation.run import make_plan
-from relvec.training.trainer import CHECKPOINT_NAME
+from relvec.training.checkpoint import CHECKPOINT_NAME
 
 MakeDistiller = Callable[..., Distiller]
 
@@ -31,6 +31,21 @@ def test_the_saved_student_loads_as_relbert_and_as_a_plain_encoder(
     np.testing.assert_allclose(loaded.encode(pairs), distiller.student.encode(pairs), atol=1e-6)
     assert (loaded.dim, loaded.pooling, loaded.template.text) == (8, "mask", "[h] <mask> [t]")
     assert AutoModel.from_pretrained(tmp_path / "student").config.hidden_size == 8
+
+
+def test_a_student_may_be_an_adapter_of_its_base(make_distiller: MakeDistiller, tmp_path: Path) -> None:
+    distiller = make_distiller(lora_rank=2, learning_rate=1e-2)
+    before = {name: weight.clone() for name, weight in distiller.student.encoder.named_parameters()}
+    distiller.fit()
+    after = dict(distiller.student.encoder.named_parameters())
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed
+    assert all("lora_" in name for name in changed)
+    assert (tmp_path / "student" / "adapter_config.json").is_file()
+    assert not (tmp_path / "student" / "model.safetensors").exists()
+    loaded = RelBERT.from_pretrained(tmp_path / "student")
+    pairs = distiller.pool.held_out
+    np.testing.assert_allclose(loaded.encode(pairs), distiller.student.encode(pairs), atol=2e-3)  # half precision
 
 
 def test_the_card_names_teacher_data_settings_and_scores(make_distiller: MakeDistiller, tmp_path: Path) -> None:
@@ -94,8 +109,16 @@ def test_a_checkpoint_of_another_run_is_not_mixed_in(
     make_distiller: MakeDistiller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kill(make_distiller(), 4, monkeypatch)
-    with pytest.raises(RelvecError, match="other models, pairs or settings; remove it"):
+    with pytest.raises(RelvecError, match="other settings or other data; remove it"):
         make_distiller(seed=1).fit()
+
+
+def test_a_file_that_is_no_checkpoint_is_named(make_distiller: MakeDistiller) -> None:
+    distiller = make_distiller()
+    distiller.output.mkdir()
+    (distiller.output / CHECKPOINT_NAME).write_text("nonsense")
+    with pytest.raises(RelvecError, match="is no checkpoint of a run; remove it to start again"):
+        distiller.fit()
 
 
 def test_the_teacher_encodes_each_pair_once_ever(
@@ -120,13 +143,34 @@ def test_the_plan_counts_without_changing_anything(make_distiller: MakeDistiller
     assert make_plan(distiller).to_encode == 0
 
 
+def test_the_plan_of_few_pairs_takes_the_time_they_took(
+    make_distiller: MakeDistiller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distiller = make_distiller()
+    distiller.teacher.prepare(distiller.pool.train)
+    clock = iter(range(0, 100, 10))
+    monkeypatch.setattr("relvec.distillation.run.time.perf_counter", lambda: next(clock))
+    plan = make_plan(distiller)
+    assert 0 < plan.to_encode < 64
+    assert plan.encoding_seconds == 10
+
+
 def test_the_best_step_is_that_of_the_highest_correlation() -> None:
     assert Progress({}, {0: HeldOut(0.9, 0.1), 2: HeldOut(0.5, 0.8), 4: HeldOut(0.6, 0.7)}).best_step == 2
 
 
 @pytest.mark.parametrize(
     ("setting", "value"),
-    [("batch_size", 1), ("learning_rate", 0.0), ("similarity_weight", -1.0), ("evaluate_every", 0), ("epochs", 0.0)],
+    [
+        ("batch_size", 1),
+        ("learning_rate", 0.0),
+        ("similarity_weight", -1.0),
+        ("similarity_weight", float("nan")),
+        ("evaluate_every", 0),
+        ("epochs", 0.0),
+        ("epochs", float("nan")),
+        ("epochs", float("inf")),
+    ],
 )
 def test_impossible_settings_are_refused(setting: str, value: float) -> None:
     with pytest.raises(RelvecError, match=f"{setting} is"):

@@ -114,6 +114,12 @@ def test_unknown_pairs_add_nothing_and_do_not_fail() -> None:
     assert sorted(solved.predicted) == ["t0", "t1", "t2", "t3"]
 
 
+def test_unknown_pairs_are_counted() -> None:
+    solved = solve([planted(4, source="x"), planted(3)], PlantedVectors())
+    assert [(mapping.pairs, mapping.unknown) for mapping in solved] == [(24, 12), (12, 0)]
+    assert (metrics(solved)["pairs"], metrics(solved)["out_of_vocabulary"]) == (36, 12)
+
+
 def write(path: Path, *rows: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows))
@@ -174,7 +180,7 @@ def test_the_missing_default_says_where_to_put_it(tmp_path: Path) -> None:
 
 def test_metrics_count_terms_and_whole_problems() -> None:
     def solved(kind: str, credit: float) -> Mapping:
-        return Mapping("", kind, ("a", "b"), ("c", "d"), ("c", "d"), 1.0, credit)
+        return Mapping("", kind, ("a", "b"), ("c", "d"), ("c", "d"), 1.0, credit, pairs=4, unknown=0)
 
     found = metrics([solved("science", 1.0), solved("science", 0.5), solved("", 0.0), solved("", 1.0)])
     assert (found["accuracy"], found["solved"], found["problems"]) == (62.5, 50.0, 4)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from relvec import RelvecError
-from relvec.evaluation.questions import ANALOGY_DATASETS, Question, load_questions, read_questions
+from relvec.evaluation.questions import ANALOGY_DATASETS, Question, load_questions, read_questions, relation_of
 
 GOOD = {"stem": ["Paris", "France"], "choice": [["cup", "tea"], ["Tokyo", "Japan"]], "answer": 1, "prefix": "capital"}
 
@@ -82,3 +82,9 @@ def test_an_unknown_name_is_refused() -> None:
 
 def test_the_registry_is_keyed_by_name() -> None:
     assert all(dataset.name == name for name, dataset in ANALOGY_DATASETS.items())
+
+
+@pytest.mark.parametrize("dataset", ["sat", "sat_full"])
+def test_the_source_of_a_sat_question_is_no_relation(dataset: str) -> None:
+    assert relation_of(dataset, 'a book ("ice cream" was "icecream")') == ""
+    assert relation_of("u2", "grade4") == "grade4"

@@ -89,10 +89,33 @@ def test_records_of_one_task_are_picked(tmp_path: Path) -> None:
 def test_a_missing_folder_and_a_broken_record_are_named(tmp_path: Path) -> None:
     with pytest.raises(RelvecError, match=r"no folder .*; run `relvec evaluate`"):
         load_records(tmp_path / "runs")
-    for text in ("{", "[1]", '{"accuracy": 1}'):
-        save_record(RECORD, tmp_path).write_text(text)
-        with pytest.raises(RelvecError, match="is no result of relvec"):
+    for content in (b"{", b"[1]", b'"\xff"'):
+        save_record(RECORD, tmp_path).write_bytes(content)
+        with pytest.raises(RelvecError, match=r"is no result of relvec \(.*\); remove it"):
             load_records(tmp_path)
+
+
+def test_a_folder_in_the_place_of_a_record_is_named(tmp_path: Path) -> None:
+    (tmp_path / "system/record.json").mkdir(parents=True)
+    with pytest.raises(RelvecError, match=r"Cannot read .*record\.json: Is a directory; mend or remove it"):
+        load_records(tmp_path)
+
+
+def test_a_saved_record_tells_nothing_of_the_machine(tmp_path: Path) -> None:
+    command = "relvec evaluate analogy -m /home/me/tuned --data-dir /home/me/data --fallback /home/me/data/p.jsonl:pmi"
+    facts = {"base": "/home/me/mpnet", "data": ["/home/me/pairs.jsonl"], "template": "[h] and/or [t]", "seed": 1}
+    path = save_record(replace(RECORD, command=command, facts=facts), tmp_path)
+    assert "home" not in path.read_text()
+    (saved,) = load_records(tmp_path)
+    assert saved.command == "relvec evaluate analogy -m tuned --data-dir DATA --fallback DATA/p.jsonl:pmi"
+    assert saved.facts == {"base": "mpnet", "data": ["pairs.jsonl"], "template": "[h] and/or [t]", "seed": 1}
+
+
+def test_predictions_that_are_broken_are_named(tmp_path: Path) -> None:
+    path = save_record(RECORD, tmp_path, [{"index": 0}])
+    path.with_suffix(".predictions.jsonl").write_text('{"index": 0}\n{"index"')
+    with pytest.raises(RelvecError, match=r"predictions\.jsonl holds no predictions of relvec .*; remove it"):
+        load_predictions(RECORD, tmp_path)
 
 
 def test_a_runs_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -73,6 +73,21 @@ def test_a_build_replaces_an_index_even_a_broken_one(tiny: RelBERT, tmp_path: Pa
         (tmp_path / "my.index" / "meta.json").write_text("{")
 
 
+def test_the_folder_may_be_the_one_where_the_command_runs(
+    tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    build_index(tiny, PAIRS, ".")
+    assert extend_index(tiny, [("new", "pair")], ".") == 1
+    assert len(PairIndex.load(".")) == len(DISTINCT) + 1
+
+
+def test_pairs_that_differ_only_in_blanks_are_one(tiny: RelBERT, tmp_path: Path) -> None:
+    build_index(tiny, [("ice cream", "cone"), (" ice  cream", "cone")], tmp_path / "my.index")
+    assert PairIndex.load(tmp_path / "my.index").pairs.pairs() == [("ice cream", "cone")]
+
+
 @pytest.mark.parametrize(
     ("pairs", "kind", "message"),
     [([], "auto", "no pair to index"), (PAIRS, "magic", "no index kind 'magic'"), (PAIRS, "rabitq", "at least 256")],

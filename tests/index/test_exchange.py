@@ -99,6 +99,13 @@ def test_pairs_of_a_compressed_index_are_encoded_again_for_export(tiny: RelBERT,
     assert [file.name for file in tmp_path.iterdir()] == ["v.npz"]
 
 
+def test_what_was_removed_is_not_exported(index: PairIndex, tmp_path: Path) -> None:
+    index.remove(PAIRS[:2])
+    export_index(index, tmp_path / "v.npz")
+    found = read_pair_file(tmp_path / "v.npz")
+    assert (found.pairs, found.relations, len(found.vectors)) == (PAIRS[2:], RELATIONS[2:], 3)
+
+
 def test_vectors_of_another_model_are_refused(
     tiny: RelBERT, tiny_folders: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -120,6 +127,13 @@ def bad_files(folder: Path) -> dict[str, str]:
     np.savez(folder / "shape.npz", head=words[:1], tail=words, vectors=ones)
     np.savez(folder / "nan.npz", head=words, tail=words, vectors=ones * np.nan)
     np.savez(folder / "none.npz", head=words[:0], tail=words[:0], vectors=ones[:0])
+    np.savez(folder / "labels.npz", head=words, tail=words, vectors=ones, relation=words[:1])
+    np.savez(folder / "numbers.npz", head=words, tail=words, vectors=ones, relation=np.arange(2))
+    np.savez_compressed(folder / "changed.npz", head=words, tail=words, vectors=ones)
+    changed = bytearray((folder / "changed.npz").read_bytes())
+    place = changed.index(b"vectors.npy") + 50
+    changed[place : place + 8] = b"\xff" * 8
+    (folder / "changed.npz").write_bytes(changed)
     (folder / "broken.npz").write_bytes(b"PK\x03\x04")
     (folder / "broken.parquet").write_bytes(b"PAR1")
     (folder / "words.txt").write_text("tea 1 2\ncup 3 4\n")
@@ -129,6 +143,7 @@ def bad_files(folder: Path) -> dict[str, str]:
         "column": {},
         "ragged": {"vector": [[1.0], [1.0, 2.0]]},
         "text": {"vector": ["x", "y"]},
+        "relation": {"vector": [[1.0] * 16] * 2, "relation": [1, 2]},
     }
     for name, extra in more.items():
         parquet.write_table(pyarrow.table({**columns, **extra}), folder / f"{name}.parquet")
@@ -138,6 +153,10 @@ def bad_files(folder: Path) -> dict[str, str]:
         "shape.npz": "has head (1,), tail (2,)",
         "nan.npz": "row 1: the vector has a number that is not finite",
         "none.npz": "holds no pair",
+        "labels.npz": "has head (2,) and relation (1,)",
+        "numbers.npz": "row 1: the relation 0 is not text",
+        "changed.npz": "is no file of pair vectors",
+        "relation.parquet": "row 1: the relation 1 is not text",
         "broken.npz": "is no file of pair vectors",
         "broken.parquet": "is no whole parquet file",
         "column.parquet": "has no column vector",

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from relvec import Prototype, RelBERT, RelvecError
 from relvec.index.pair_index import PairIndex
@@ -60,6 +61,12 @@ def test_several_pairs_ask_by_the_mean_of_their_vectors(tiny: RelBERT, index: Pa
     assert [found.pair for found in index.neighbours(tiny, Prototype(examples), 5)] == expected
 
 
+def test_a_prototype_among_the_examples_counts_with_all_its_pairs(tiny: RelBERT, index: PairIndex) -> None:
+    capitals = [("Paris", "France"), ("Tokyo", "Japan")]
+    mixed = index.neighbours(tiny, [Prototype(capitals), ("cup", "tea")], 5)
+    assert mixed == index.neighbours(tiny, [*capitals, ("cup", "tea")], 5)
+
+
 @pytest.fixture(scope="session")
 def many_pairs() -> list[Pair]:
     return [(f"{head} {number}", f"{tail} {number}") for head, tail in PAIRS for number in range(6)]
@@ -76,10 +83,18 @@ def test_a_compressed_index_is_reranked_exactly(tiny: RelBERT, many_pairs: list[
         assert neighbour.score == pytest.approx(tiny.similarity(query, neighbour.pair), abs=1e-5)
 
 
+def test_every_score_is_exact_however_many_are_wanted(tiny: RelBERT, many_pairs: list[Pair]) -> None:
+    index = PairIndex.of(tiny, many_pairs, kind="ivfpq")
+    found = index.neighbours(tiny, ("barista", "coffee"), 60)
+    exact_scores = tiny.similarity(("barista", "coffee"), [neighbour.pair for neighbour in found])
+    np.testing.assert_allclose([neighbour.score for neighbour in found], exact_scores, atol=1e-5)
+
+
 def test_at_most_the_given_number_of_candidates_is_encoded_again(
     tiny: RelBERT, many_pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = PairIndex.of(tiny, many_pairs, kind="rabitq")
+    index.check_model(tiny)
     encoded: list[int] = []
     original = tiny._encode_distinct
 
@@ -107,6 +122,23 @@ def test_another_model_is_refused_even_of_the_same_architecture(
             index.neighbours(other, ("a", "b"))
         with pytest.raises(RelvecError, match="made with another model"):
             index.add(other, [("a", "b")])
+
+
+def test_a_model_that_was_trained_further_is_refused(tiny: RelBERT, index: PairIndex) -> None:
+    index.neighbours(tiny, ("cup", "tea"))
+    with torch.no_grad():
+        next(weight for name, weight in tiny.encoder.named_parameters() if "query.weight" in name).mul_(-1)
+    with pytest.raises(RelvecError, match="made with another model"):
+        index.neighbours(tiny, ("cup", "tea"))
+
+
+def test_last_bits_of_the_weights_do_not_make_another_model(tiny: RelBERT, index: PairIndex) -> None:
+    before = tiny.fingerprint
+    with torch.no_grad():
+        for weight in tiny.encoder.parameters():
+            weight.mul_(1 + 2**-22)  # as when an adapter is merged on another processor
+    assert tiny.fingerprint != before
+    assert index.neighbours(tiny, ("cup", "tea"), 1)
 
 
 def test_the_same_model_loaded_again_is_accepted(tiny_folder: Path, index: PairIndex) -> None:
@@ -150,5 +182,9 @@ def test_bad_requests_are_refused(tiny: RelBERT, index: PairIndex) -> None:
         index.remove(PAIRS)
     with pytest.raises(RelvecError, match="There are 1 relations for 2 pairs"):
         PairIndex.of(tiny, PAIRS[:2], relations=["x"])
+    with pytest.raises(RelvecError, match="1 of the pairs are given more than once"):
+        PairIndex.of_vectors([("a", "b"), (" a ", "b")], np.zeros((2, 16), dtype=np.float32), model=tiny)
+    with pytest.raises(RelvecError, match="The vectors are 1 x 16, not 2 x 16"):
+        index.add(tiny, [("x", "y"), ("y", "x")], vectors=np.zeros((1, 16), dtype=np.float32))
     with pytest.raises(RelvecError, match="The vectors are 2 x 8 where 2 pairs"):
         PairIndex.of_vectors(PAIRS[:2], np.zeros((2, 8), dtype=np.float32), model=tiny)

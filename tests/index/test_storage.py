@@ -21,13 +21,20 @@ def folder(tiny: RelBERT, tmp_path: Path) -> Path:
 
 def test_a_saved_index_comes_back(tiny: RelBERT, folder: Path) -> None:
     index = PairIndex.load(folder)
-    assert (index.pairs.pairs(), index.fingerprint, index.model_name) == (PAIRS, tiny.fingerprint, tiny.name)
+    assert (index.pairs.pairs(), index.origin.fingerprint, index.origin.model) == (PAIRS, tiny.fingerprint, tiny.name)
     assert [found.relation for found in index.neighbours(tiny, ("cup", "tea"), 3)].count("capital") == 2
     assert sorted(file.name for file in folder.iterdir() if file.name != "lock") == [
         "meta.json",
         "pairs-1.npz",
         "vectors-1.faiss",
     ]
+
+
+def test_reading_leaves_no_trace(tiny: RelBERT, folder: Path) -> None:
+    (folder / "lock").unlink()  # an installed package comes without it, and its folder may be read-only
+    before = {file.name: file.stat().st_mtime_ns for file in (folder, *folder.iterdir())}
+    PairIndex.load(folder).neighbours(tiny, ("cup", "tea"), 3)
+    assert {file.name: file.stat().st_mtime_ns for file in (folder, *folder.iterdir())} == before
 
 
 def test_a_reader_of_the_old_version_goes_on_while_a_writer_replaces_it(tiny: RelBERT, folder: Path) -> None:
@@ -120,6 +127,16 @@ def test_a_broken_meta_file_is_one_sentence(folder: Path, text: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"count": 0}, {"count": "4"}, {"dim": 8}, {"version": "1"}, {"vectors_bytes": None}, {"probes": "AAA"}]
+)
+def test_a_wrong_value_in_the_meta_file_is_one_sentence(folder: Path, wrong: dict[str, object]) -> None:
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps({**meta, **wrong}))
+    with pytest.raises(RelvecError, match=r"meta\.json is broken .*; build the index again"):
+        PairIndex.load(folder)
+
+
 def test_another_format_and_an_unknown_kind_are_refused(folder: Path) -> None:
     meta = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps({**meta, "kind": "magic"}))
@@ -134,6 +151,15 @@ def test_another_format_and_an_unknown_kind_are_refused(folder: Path) -> None:
 def test_a_file_cut_short_is_noticed_before_it_is_mapped(folder: Path, name: str) -> None:
     (folder / name).write_bytes((folder / name).read_bytes()[:-40])
     with pytest.raises(RelvecError, match=f"{name} is missing or cut short"):
+        PairIndex.load(folder)
+
+
+def test_a_changed_byte_among_the_pairs_is_one_sentence(folder: Path) -> None:
+    content = bytearray((folder / "pairs-1.npz").read_bytes())
+    place = content.index(b"words.npy") + len(b"words.npy") + 40
+    content[place : place + 8] = b"\xff" * 8
+    (folder / "pairs-1.npz").write_bytes(content)
+    with pytest.raises(RelvecError, match="no whole table of pairs"):
         PairIndex.load(folder)
 
 

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,17 @@ def test_pairs_and_relations_survive_a_file(tmp_path: Path) -> None:
     again = PairVocabulary.read(tmp_path / "pairs.npz")
     assert again.pairs() == PAIRS
     assert again.all_relations() == ["capital", "", "product", "capital"]
+
+
+def test_a_line_break_in_a_relation_does_not_move_the_others(tmp_path: Path) -> None:
+    PairVocabulary.of(PAIRS, ["capital\n of", " ", "product", "b"]).write(tmp_path / "pairs.npz")
+    assert PairVocabulary.read(tmp_path / "pairs.npz").all_relations() == ["capital of", "", "product", "b"]
+
+
+@pytest.mark.parametrize("relation", [None, 7, "\ud800"])
+def test_a_relation_that_is_not_text_is_refused(relation: Any) -> None:
+    with pytest.raises(RelvecError, match=r"relation .* is not"):
+        PairVocabulary.of(PAIRS[:1], [relation])
 
 
 def test_rows_of_unknown_pairs_are_minus_one() -> None:

@@ -75,7 +75,7 @@ def test_a_candidate_s_score_is_the_first_order_change_of_the_loss(
     embeddings = input_embeddings(model.encoder).double()
     start = torch.cat([model.vectors_of_tokens([row]) for row in token_ids]).requires_grad_()
     (gradients,) = torch.autograd.grad(objective.loss(start), start)
-    gradient = encoder.trigger_gradient(triggers, position, gradients).double()
+    gradient = encoder.trigger_gradients(triggers, gradients)[position].double()
     for number in (7, 50, 90):
         numeric = (loss(step * embeddings[number]) - loss(-step * embeddings[number])) / (2 * step)
         assert float(embeddings[number] @ gradient) == pytest.approx(float(numeric), rel=1e-3, abs=1e-6)
@@ -110,6 +110,15 @@ def test_the_loss_never_rises_and_falls_at_last(search: Search) -> None:
     assert len(losses) == 9
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < losses[0]
+
+
+def test_the_loss_never_rises_however_wrong_the_early_rounds_are(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relvec.learned_prompts.race.STANDARD_ERRORS", 0.0)  # only a round's leader goes on
+    for seed in range(3):
+        losses = [entry["loss"] for entry in search(f"seed {seed}", iterations=12, seed=seed).history]
+        assert losses == sorted(losses, reverse=True)
 
 
 def test_the_best_candidate_of_an_iteration_takes_the_place(search: Search, tmp_path: Path) -> None:
@@ -211,6 +220,25 @@ def test_a_position_that_was_tried_in_vain_costs_nothing_again(search: Search) -
         idle += is_idle
         tried = set() if entry["changed"] else tried | {entry["position"]}
     assert idle
+
+
+def test_one_gradient_serves_all_triggers_until_the_prompt_changes(
+    search: Search, relations: list[RatedRelation]
+) -> None:
+    history = search(iterations=40, candidates=1, exhaustive=True).history
+    pairs, tried, after_another = len(PromptObjective(relations, "train").pairs), set[int](), 0
+    for before, entry in pairwise(history):
+        if entry["position"] not in tried:
+            assert entry["encodings"] - before["encodings"] == (1 if tried else 2) * pairs
+            after_another += bool(tried)
+        tried = set() if entry["changed"] else tried | {entry["position"]}
+    assert after_another
+
+
+def test_fewer_iterations_than_were_done_are_refused(search: Search) -> None:
+    search(iterations=3)
+    with pytest.raises(RelvecError, match="has already done 3 iterations; ask for as many or more"):
+        search(iterations=2)
 
 
 def test_candidates_are_readable_tokens_only(any_folder: Path) -> None:

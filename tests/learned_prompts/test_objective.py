@@ -83,5 +83,5 @@ def test_the_number_of_triples_is_bounded(relations: list[RatedRelation], monkey
 def test_relations_without_bad_pairs_have_the_others_as_negatives(relations: list[RatedRelation]) -> None:
     bare = [replace(relation, negatives=()) for relation in relations]
     assert PromptObjective(bare, "train").triples > 0
-    with pytest.raises(RelvecError, match="valid part of the data has no triples"):
+    with pytest.raises(RelvecError, match="valid part of the data has no triples; rate more pairs"):
         PromptObjective(bare, "valid")

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation, split
-from relvec.learned_prompts.autoprompt import masked_model
+from relvec.learned_prompts.autoprompt import autoprompt, masked_model
 from relvec.learned_prompts.lengths import Lengths
 from relvec.learned_prompts.new_tokens import embedding_table
 from relvec.learned_prompts.objective import PromptObjective
@@ -217,6 +218,16 @@ def test_a_learned_prompt_can_be_tuned_again(tiny_folder: Path, relations: list[
     assert again.tokens == ["<relvec-3>", "[h]", "[t]"]
 
 
+def test_a_relation_without_a_bad_pair_to_train_on_is_named(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    bare = [*relations[:3], replace(relations[3], negatives=relations[3].negatives[:1])]
+    advice = r"'relation 3' has no badly .*; rate two of its pairs low, leave it out, or use AutoPrompt"
+    with pytest.raises(RelvecError, match=advice):
+        ptune(tiny_folder, bare, LENGTHS, tmp_path / "soft", **QUICK)
+    assert autoprompt(tiny_folder, bare, LENGTHS, tmp_path / "auto", iterations=1, candidates=1).tokens
+
+
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
@@ -224,8 +235,11 @@ def test_a_learned_prompt_can_be_tuned_again(tiny_folder: Path, relations: list[
         ({"evaluate_every": 0}, "use 1 or more"),
         ({"pooling": "mask"}, "use average"),
         ({"triples_per_batch": 0}, "use 1 or more"),
-        ({"learning_rate": 0.0}, "such as 1e-3"),
-        ({"learning_rate": float("inf")}, "lower the learning rate"),
+        ({"learning_rate": 0.0}, "use a number above 0"),
+        ({"learning_rate": float("nan")}, "use a number above 0"),
+        ({"learning_rate": 1e30}, "lower the learning rate"),
+        ({"steps": None, "epochs": float("nan")}, "number of epochs of nan"),
+        ({"steps": None, "epochs": float("inf")}, "number of epochs of inf"),
     ],
 )
 def test_what_cannot_work_is_refused(

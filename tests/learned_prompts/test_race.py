@@ -25,6 +25,18 @@ def test_the_losses_by_relation_have_the_loss_as_their_mean(relations: list[Rate
     assert float(objective.by_relation(vectors).mean()) == pytest.approx(float(objective.loss(vectors)), rel=1e-5)
 
 
+def test_a_relation_counts_as_anchor_and_as_negative(relations: list[RatedRelation]) -> None:
+    objective = PromptObjective(relations, "train")
+    vectors = torch.randn(len(objective.pairs), 4, generator=torch.Generator().manual_seed(0))
+    batch, terms = objective._batch, objective._terms(vectors)
+    expected = torch.zeros(len(relations))
+    for term, (anchor, _, negative) in zip(terms, batch.triples.tolist(), strict=True):
+        for item in (anchor, negative):
+            expected[batch.relation[item]] += term / 2
+    scale = len(relations) / objective.triples
+    torch.testing.assert_close(objective.by_relation(vectors), scale * expected, rtol=1e-3, atol=1e-5)
+
+
 def test_the_last_round_is_judged_by_the_loss_itself(race: Race, relations: list[RatedRelation]) -> None:
     objective = PromptObjective(relations, "train")
     vectors = torch.randn(len(race.pairs), 4, generator=torch.Generator().manual_seed(0))
@@ -36,11 +48,17 @@ def test_who_is_worse_on_every_relation_drops_out_and_who_is_worse_on_some_goes_
     leader = [0.5, 0.6, 0.7, 0.5, 0.6, 0.7]
     worse = [loss + 0.1 for loss in leader]
     undecided = [loss + 0.1 * (-1) ** place + 0.01 for place, loss in enumerate(leader)]
-    assert race.survivors(0, {1: worse, 2: leader, 3: undecided}) == [2, 3]
+    assert race.survivors(0, worse, {1: worse, 2: leader, 3: undecided}) == [2, 3]
+    assert race.survivors(0, leader, {1: worse, 3: undecided}) == [3]
+    assert race.survivors(0, leader, {1: worse}) == []
 
 
 def test_the_last_round_has_one_winner_and_of_equals_the_first(race: Race) -> None:
-    assert race.survivors(race.last, {5: [0.5], 6: [0.4], 7: [0.4]}) == [6]
+    assert race.survivors(race.last, [0.5], {5: [0.5], 6: [0.4], 7: [0.4]}) == [6]
+
+
+def test_no_candidate_wins_that_does_not_lower_the_loss(race: Race) -> None:
+    assert race.survivors(race.last, [0.4], {6: [0.4], 7: [0.5]}) == []
 
 
 def test_few_relations_make_a_single_round(relations: list[RatedRelation]) -> None:

@@ -33,7 +33,7 @@ def test_the_main_tables_are_printed_and_files_are_told_on_stderr(
     assert any(line.startswith("RelBERT, manual prompt\t69.5") and line.endswith("published") for line in lines)
     assert "System\tBLESS\tCogALexV\tEVALution\tK&H+N\tROOT09\tmean\tsource" in lines
     assert result.stderr.strip() == f"5 tables -> {tmp_path / 'out' / 'results.md'}"
-    assert not (tmp_path / "out/figures").exists()
+    assert list((tmp_path / "out/results").glob("*.svg")) == []
 
 
 def test_json_holds_every_table(runs: Path, save_analogy: Save, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
-"""The report on disk: the page, CSV, LaTeX and figures, the same for the same records."""
+"""The report on disk: the page, among what people wrote on it, and its tables and figures."""
 
 import csv
-import hashlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from relvec.errors import RelvecError
-from relvec.evaluation.records import Record
-from relvec.report.commands import portable
+from relvec.evaluation.questions import ANALOGY_DATASETS
+from relvec.evaluation.records import Record, load_records, save_record
 from relvec.report.formats import latex, markdown, text_rows
-from relvec.report.page import write_report
+from relvec.report.page import END, START, write_report
 from relvec.report.table import Column, Row, Table, Value
 
 Save = Callable[..., Record]
@@ -47,13 +46,13 @@ def filled(runs: Path, save_analogy: Save, save_classification: Save) -> Path:
 
 
 def test_markdown_has_bold_marks_and_sources_and_published_systems_in_italics() -> None:
-    lines = markdown(SMALL, figure="figures/small.svg").splitlines()
+    lines = markdown(SMALL, figure="results/small.svg").splitlines()
     assert lines[0] == "## A table"
     assert "> **Warning:** U2 is small." in lines
     assert "| System | X & Y | Z | source |" in lines
     assert "| my_model \\| &lt;mask> | **61.0 ± 1.4** | - | measured |" in lines
     assert "| *c* | 99.0\\* | - | published: Somebody 2020 (100% tuned) |" in lines
-    assert "![A table](figures/small.svg)" in lines
+    assert "![A table](results/small.svg)" in lines
 
 
 def test_latex_has_rules_bold_and_escaped_specials() -> None:
@@ -94,7 +93,7 @@ def test_too_many_systems_side_by_side_are_only_in_the_csv(runs: Path, save_anal
     assert head.count("| s") == 6
     assert "| s8 | s7 |" in head
     assert "Shown are the 6 best of 9 systems; the CSV file has all." in page
-    assert "s0" in (tmp_path / "report/tables/analogy_bats_relations.csv").read_text(encoding="utf-8")
+    assert "s0" in (tmp_path / "report/results/analogy_bats_relations.csv").read_text(encoding="utf-8")
 
 
 def test_no_folder_of_the_machine_is_in_the_report(runs: Path, save: Save, tmp_path: Path) -> None:
@@ -114,28 +113,9 @@ def test_no_folder_of_the_machine_is_in_the_report(runs: Path, save: Save, tmp_p
     assert "| BLESS | CogALexV | EVALution | K&H+N | ROOT09 | me/bless | mean |" in page
 
 
-@pytest.mark.parametrize(
-    ("typed", "shown"),
-    [
-        (
-            "relvec x --data-dir=/d/ --set file=/d/analogy/p.jsonl",
-            "relvec x --data-dir DATA --set file=DATA/analogy/p.jsonl",
-        ),
-        ("relvec x --fallback /home/me/p.jsonl:pmi --runs ../runs", "relvec x --fallback p.jsonl:pmi --runs runs"),
-        ("relvec x --model ~/m/tuned/ --name 'a = /b'", "relvec x --model tuned --name 'a = /b'"),
-        ("relvec x --template '[h] is to/from [t]' -m a/b", "relvec x --template '[h] is to/from [t]' -m a/b"),
-        ("relvec x --set endpoint=http://host:80/v1", "relvec x --set endpoint=http://host:80/v1"),
-        (r"relvec x --model 'C:\Users\me\tuned'", "relvec x --model tuned"),
-        ("relvec x --name 'unclosed", "relvec x --name ''\"'\"'unclosed'"),
-    ],
-)
-def test_a_command_keeps_what_a_reader_can_type(typed: str, shown: str) -> None:
-    assert portable(typed) == shown
-
-
 def test_csv_has_intervals_and_spread_in_columns_of_their_own(filled: Path, tmp_path: Path) -> None:
     write_report(filled, tmp_path / "report", with_figures=False)
-    with (tmp_path / "report/tables/analogy.csv").open(newline="", encoding="utf-8") as file:
+    with (tmp_path / "report/results/analogy.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert (rows[0]["system"], rows[0]["seeds"], rows[0]["origin"]) == ("tuned", "2", "measured")
     assert (float(rows[0]["google"]), float(rows[0]["google_sd"])) == (75.0, 7.0711)
@@ -146,18 +126,19 @@ def test_csv_has_intervals_and_spread_in_columns_of_their_own(filled: Path, tmp_
 
 def test_columns_of_csv_are_the_systems_where_relations_are_rows(filled: Path, tmp_path: Path) -> None:
     write_report(filled, tmp_path / "report", with_figures=False)
-    head = (tmp_path / "report/tables/analogy_bats_relations.csv").read_text(encoding="utf-8").splitlines()[0]
+    head = (tmp_path / "report/results/analogy_bats_relations.csv").read_text(encoding="utf-8").splitlines()[0]
     assert head.startswith("category,relation,tuned,tuned_sd,vectors,plain,FastText (published)")
 
 
 def test_the_page_links_the_figures_and_every_table_is_a_file(filled: Path, tmp_path: Path) -> None:
     made = write_report(filled, tmp_path / "report")
     page = (tmp_path / "report/results.md").read_text(encoding="utf-8")
-    files = {file.name for file in (tmp_path / "report/tables").iterdir()}
-    assert files == {f"{table.name}.{ending}" for table in made for ending in ("csv", "tex")}
-    for name in ("analogy", "analogy_categories", "language_models", "classification"):
-        assert f"(figures/{name}.svg)" in page
-        assert (tmp_path / f"report/figures/{name}.png").stat().st_size > 1000
+    drawn = ("analogy", "analogy_categories", "language_models", "classification")
+    files = {file.name for file in (tmp_path / "report/results").iterdir()}
+    tables = {f"{table.name}.{ending}" for table in made for ending in ("csv", "tex")}
+    assert files == tables | {f"{name}.svg" for name in drawn}
+    assert all(f"(results/{name}.svg)" in page for name in drawn)
+    assert {file.name for file in (tmp_path / "report").iterdir()} == {"results.md", "results"}
     assert page.index("## Analogy questions") < page.index("## Lexical relation classification")
 
 
@@ -170,25 +151,67 @@ def test_a_size_that_differs_is_loud_on_the_page(runs: Path, save_analogy: Save,
 
 
 def test_the_same_records_give_the_same_bytes(filled: Path, tmp_path: Path) -> None:
-    checksums = []
-    for name in ("one", "two"):
+    contents = []
+    for name in ("one", "two", "two"):  # the third over the second
         write_report(filled, tmp_path / name)
         files = sorted(file for file in (tmp_path / name).rglob("*") if file.is_file())
-        checksums.append(
-            {str(file.relative_to(tmp_path / name)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
-        )
-    assert checksums[0] == checksums[1]
-    assert "figures/analogy.svg" in checksums[0]
+        contents.append({str(file.relative_to(tmp_path / name)): file.read_bytes() for file in files})
+    assert contents[0] == contents[1] == contents[2]
+    assert {"results.md", "results/analogy.svg"} <= contents[0].keys()
+
+
+def test_records_alone_give_the_report_without_their_predictions(
+    filled: Path, runs: Path, save_analogy: Save, tmp_path: Path
+) -> None:
+    for record in load_records(filled):
+        save_record(record, filled, [{"head": "secret", "tail": "words"}])
+        save_record(record, tmp_path / "alone")
+    assert len(list(filled.rglob("*.predictions.jsonl"))) > 10
+    pages = []
+    for folder in (filled, tmp_path / "alone"):
+        write_report(folder, tmp_path / f"{folder.name} report", with_figures=False)
+        pages.append((tmp_path / f"{folder.name} report/results.md").read_bytes())
+    assert pages[0] == pages[1]
+    assert "secret" not in pages[0].decode()
 
 
 def test_tables_of_an_earlier_report_go_and_other_files_stay(filled: Path, tmp_path: Path) -> None:
-    for name in ("tables/mapping.csv", "tables/mine.csv", "figures/mine.svg"):
+    for name in ("results/mapping.csv", "results/analogy.svg", "results/mine.csv"):
         (tmp_path / "report" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "report" / name).write_text("old")
     write_report(filled, tmp_path / "report", with_figures=False)
-    assert not (tmp_path / "report/tables/mapping.csv").exists()
-    assert (tmp_path / "report/tables/mine.csv").exists()
-    assert (tmp_path / "report/figures/mine.svg").exists()
+    assert not (tmp_path / "report/results/mapping.csv").exists()
+    assert not (tmp_path / "report/results/analogy.svg").exists()
+    assert (tmp_path / "report/results/mine.csv").exists()
+
+
+def test_what_people_wrote_around_the_report_is_kept(filled: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report/results.md"
+    write_report(filled, page.parent, with_figures=False)
+    fresh = page.read_text(encoding="utf-8")
+    assert fresh.startswith(f"# Results\n\n{START}\n")
+    assert fresh.endswith(f"{END}\n")
+    old = fresh.replace("70.", "99.")
+    written = old.replace("# Results", "# What came out\r\n\r\nWe were glad: tōkyō.") + "\nThat was all.\n"
+    page.write_bytes(written.encode())
+    write_report(filled, page.parent, with_figures=False)
+    expected = fresh.replace("# Results", "# What came out\r\n\r\nWe were glad: tōkyō.") + "\nThat was all.\n"
+    assert page.read_bytes() == expected.encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["# My own page\n", f"{START}\n", f"{END}\n{START}\n", f"{START}\n{END}\n{START}\n{END}\n", ""],
+    ids=["none", "one", "turned", "twice", "empty"],
+)
+def test_a_page_without_a_place_for_the_report_is_not_touched(filled: Path, tmp_path: Path, text: str) -> None:
+    page = tmp_path / "report/results.md"
+    page.parent.mkdir()
+    page.write_text(text)
+    with pytest.raises(RelvecError, match=r"results\.md has not one <!-- report --> .*; put both where"):
+        write_report(filled, page.parent, with_figures=False)
+    assert page.read_text() == text
+    assert [file.name for file in page.parent.iterdir()] == ["results.md"]
 
 
 def test_many_systems_and_language_models_can_be_drawn(runs: Path, save_analogy: Save, tmp_path: Path) -> None:
@@ -199,25 +222,40 @@ def test_many_systems_and_language_models_can_be_drawn(runs: Path, save_analogy:
     for dataset in ("sat", "u2", "u4"):
         save_analogy("plain", dataset, 0.2, facts={"kind": "vanilla", "base": "base 0"})
     write_report(runs, tmp_path / "report")
-    assert (tmp_path / "report/figures/language_models.svg").is_file()
+    assert (tmp_path / "report/results/language_models.svg").is_file()
+
+
+def test_figures_are_small_however_many_systems_there_are(
+    runs: Path, save_analogy: Save, save_classification: Save, tmp_path: Path
+) -> None:
+    for number in range(18):
+        name = f"a system whose name is rather long, number {number}"
+        kind = ("relation model", "vanilla")[number % 2]
+        for dataset in ANALOGY_DATASETS:
+            save_analogy(name, dataset, 0.3 + number / 40, facts={"kind": kind, "base": f"base {number // 2}"})
+        save_classification(name, "root09", 0.5)
+    write_report(runs, tmp_path / "report")
+    sizes = {file.stem: file.stat().st_size for file in (tmp_path / "report/results").glob("*.svg")}
+    assert sizes.keys() == {"analogy", "analogy_categories", "language_models", "classification"}
+    assert max(sizes.values()) < 100_000
 
 
 def test_a_name_with_dollars_is_drawn_as_it_is(runs: Path, save_analogy: Save, tmp_path: Path) -> None:
     save_analogy("$\\wrong$", "sat", 0.5)
     write_report(runs, tmp_path / "report")
-    assert (tmp_path / "report/figures/analogy.svg").is_file()
+    assert (tmp_path / "report/results/analogy.svg").is_file()
 
 
 def test_results_without_macro_f1_are_not_drawn(runs: Path, save: Save, tmp_path: Path) -> None:
     save(Record("classification", "a", "root09", "test", "f", {}, {"micro_f1": 50.0}))
     write_report(runs, tmp_path / "report")
-    assert list((tmp_path / "report/figures").iterdir()) == []
+    assert list((tmp_path / "report/results").glob("*.svg")) == []
 
 
 def test_one_language_model_alone_is_not_drawn(runs: Path, save_analogy: Save, tmp_path: Path) -> None:
     save_analogy("a", "sat", 0.5, facts={"kind": "vanilla", "base": "b"})
     write_report(runs, tmp_path / "report")
-    assert not (tmp_path / "report/figures/language_models.svg").exists()
+    assert not (tmp_path / "report/results/language_models.svg").exists()
 
 
 def test_without_matplotlib_the_advice_is_to_install_it(

@@ -265,8 +265,8 @@ def test_a_batch_without_the_triples_a_loss_needs_is_an_error(name: str) -> None
 
 
 def test_an_unknown_loss_lists_the_names() -> None:
-    with pytest.raises(RelvecError, match=r"'nce'; choose one of triplet, .*infonce"):
-        make_loss("nce", DIM)
+    with pytest.raises(RelvecError, match=r"'hinge'; choose one of triplet, .*infonce"):
+        make_loss("hinge", DIM)
 
 
 def test_an_unknown_setting_lists_the_settings_of_the_loss() -> None:

@@ -18,7 +18,12 @@ def test_text_becomes_the_type_of_the_setting() -> None:
         ({"learning_rat": 1}, "did you mean 'learning_rate'"),
         ({"steps": "many"}, "steps cannot be 'many'"),
         ({"steps": 2.5}, "steps cannot be 2.5"),
+        ({"steps": "inf"}, "steps cannot be 'inf'"),
         ({"steps": 0}, "no steps"),
+        ({"epochs": "nan"}, "epochs is nan; use 0 to go by steps"),
+        ({"epochs": "inf"}, "epochs is inf; use 0 to go by steps"),
+        ({"learning_rate": "nan"}, "learning_rate is nan; use a number above 0"),
+        ({"prompt": "found", "base": "mpnet"}, "The learned prompt found decides the base; leave it out"),
         ({"schedule": "cosine"}, "choose one of linear, constant"),
         ({"dropout": "maybe"}, "dropout cannot be"),
         ({"relations_per_batch": 1}, "at least 2 relations"),
@@ -32,6 +37,13 @@ def test_text_becomes_the_type_of_the_setting() -> None:
 def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(RelvecError, match=message):
         Recipe().changed(settings)
+
+
+@pytest.mark.parametrize("setting", ["base", "template", "pooling"])
+def test_what_the_prompt_of_a_recipe_decides_cannot_be_changed_later(setting: str) -> None:
+    with pytest.raises(RelvecError, match=f"The learned prompt found decides the {setting}; leave it out"):
+        Recipe(prompt="found").changed({setting: "average"})
+    assert Recipe(prompt="found").changed({"prompt": "", "base": "minilm"}).base == "minilm"
 
 
 def test_every_recipe_of_the_documentation_loads() -> None:

@@ -8,11 +8,12 @@ import torch
 
 from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation, split
+from relvec.training.checkpoint import CHECKPOINT_NAME
 from relvec.training.gradients import step_gradients
 from relvec.training.losses import LOSSES
 from relvec.training.plan import check_disk, make_plan
 from relvec.training.recipe import Recipe
-from relvec.training.trainer import CHECKPOINT_NAME, Progress, Trainer
+from relvec.training.trainer import Progress, Trainer
 
 QUICK: dict[str, Any] = {
     "template": "[h] is the <mask> of [t]",
@@ -140,6 +141,14 @@ def _kill() -> float:
     raise KeyboardInterrupt
 
 
+def test_a_file_that_is_no_checkpoint_is_named(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer()
+    trainer.output.mkdir()
+    (trainer.output / CHECKPOINT_NAME).write_text("nonsense")
+    with pytest.raises(RelvecError, match="is no checkpoint of a run; remove it to start again"):
+        trainer.fit()
+
+
 def test_a_checkpoint_of_another_recipe_is_not_mixed_in(
     make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,7 +157,7 @@ def test_a_checkpoint_of_another_recipe_is_not_mixed_in(
     monkeypatch.setattr(killed, "_step", lambda step: original(step) if step < 4 else _kill())
     with pytest.raises(KeyboardInterrupt):
         killed.fit()
-    with pytest.raises(RelvecError, match="another recipe or other data"):
+    with pytest.raises(RelvecError, match="other settings or other data"):
         make_trainer(seed=1).fit()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.data.sources import load
-from relvec.errors import RelvecError, did_you_mean
+from relvec.errors import RelvecError, did_you_mean, one_of
 from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS, load_labelled
 from relvec.evaluation.vectors import PairVectors
 from relvec.files import written_whole
@@ -129,7 +129,4 @@ def check_method(method: str) -> Method:
     >>> check_method("pca")
     'pca'
     """
-    for known in get_args(Method):
-        if method == known:
-            return known
-    raise RelvecError(f"Unknown method {method!r}; choose one of {', '.join(get_args(Method))}.")
+    return one_of("method", method, get_args(Method))

@@ -16,9 +16,10 @@ from relvec.evaluation.suite import classification_records
 from relvec.evaluation.systems import model_facts, vector_system
 from relvec.evaluation.vectors import ModelVectors
 from relvec.model import RelBERT
+from relvec.training.checkpoint import CHECKPOINT_NAME
 from relvec.training.recipe import Recipe
 from relvec.training.run import load_relations, train
-from relvec.training.trainer import CHECKPOINT_NAME, Progress, training_record
+from relvec.training.trainer import Progress, training_record
 
 # The rows of the paper's table; other classes follow before the averages.
 _CLASSES = (

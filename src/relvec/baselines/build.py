@@ -92,8 +92,10 @@ def _proportion(settings: Settings, context: _Context) -> System:
     name = context.name or f"{model.name}, analogical proportion{' (tuned)' if is_tuned else ''}"
 
     def solver_for(dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring) -> Solver:
-        choices = tune(model, _validation(dataset, context)).settings if is_tuned else fixed
-        return ProportionScore(model, choices, name=name)
+        if not is_tuned:
+            return ProportionScore(model, fixed, name=name)
+        tuned = tune(model, _validation(dataset, context))
+        return ProportionScore(model, tuned.settings, name=name, configuration=tuned.configuration)
 
     return System(name, solver_for, facts=_FACTS)
 

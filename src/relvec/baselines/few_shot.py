@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from relvec.baselines.likelihood import ChatModel, Likelihood, LikelihoodModel
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, one_of
 from relvec.evaluation.questions import Question
 from relvec.pairs import Pair
 
@@ -66,10 +66,7 @@ class FewShot:
         """Draw exactly `shots` of the examples with the seed; by default take all that give no answer away."""
         self._shots = len(examples) if shots is None else shots
         self._is_exact = shots is not None
-        if normalization not in get_args(Normalization):
-            raise RelvecError(
-                f"Unknown normalization {normalization!r}; choose one of {', '.join(get_args(Normalization))}."
-            )
+        one_of("normalization", normalization, get_args(Normalization))
         if not 0 <= self._shots <= len(examples):
             raise RelvecError(f"{self._shots} shots cannot be drawn from {len(examples)} examples; ask for fewer.")
         if not isinstance(scorer, ChatModel) and not scorer.is_causal:

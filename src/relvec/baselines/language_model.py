@@ -24,7 +24,7 @@ from relvec.baselines.text_cache import TextCache
 from relvec.encoders.cache import cache_folder as default_cache_folder
 from relvec.encoders.loading import load_config, pick_device, pick_dtype, quiet_transformers, token_limit
 from relvec.encoders.resolve import resolve
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, one_of
 from relvec.progress import progress_bar
 
 Kind = Literal["causal", "masked"]
@@ -93,8 +93,8 @@ class LanguageModel:
         show_progress: bool | None = None,
     ) -> Self:
         """Load a folder, a hub id or a GGUF file; by default an architecture that can be masked is (BERT, RoBERTa)."""
-        if kind is not None and kind not in get_args(Kind):
-            raise RelvecError(f"Unknown kind of language model {kind!r}; choose one of {', '.join(get_args(Kind))}.")
+        if kind is not None:
+            one_of("kind of language model", kind, get_args(Kind))
         chosen_device, chosen_dtype = pick_device(device), pick_dtype(dtype)
         path = Path(model).expanduser()
         if path.suffix.lower() == ".gguf":

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.baselines.likelihood import LikelihoodModel
-from relvec.errors import RelvecError, did_you_mean
+from relvec.errors import one_of
 from relvec.evaluation.questions import Question
 
 if TYPE_CHECKING:
@@ -178,9 +178,9 @@ class Settings:
     beta: float = 0.0
 
     def __post_init__(self) -> None:
-        _check("template", self.template, tuple(TEMPLATES))
-        _check("positive aggregator", self.positive, POSITIVE_AGGREGATORS)
-        _check("negative aggregator", self.negative, NEGATIVE_AGGREGATORS)
+        one_of("template", self.template, TEMPLATES)
+        one_of("positive aggregator", self.positive, POSITIVE_AGGREGATORS)
+        one_of("negative aggregator", self.negative, NEGATIVE_AGGREGATORS)
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as a record holds them.
@@ -201,12 +201,6 @@ class Settings:
         return _used(self.positive, 0, len(POSITIVE_ORDERS)) + (
             _used(self.negative, len(POSITIVE_ORDERS), len(NEGATIVE_ORDERS)) if self.beta else []
         )
-
-
-def _check(what: str, name: str, known: Sequence[str]) -> None:
-    if name not in known:
-        advice = did_you_mean(name, known, otherwise=f"choose one of {', '.join(known)}")
-        raise RelvecError(f"Unknown {what} {name!r}; {advice}.")
 
 
 def _used(aggregator: str, first: int, count: int) -> list[int]:
@@ -248,11 +242,20 @@ def log_perplexity_tables(
 class ProportionScore:
     """Answers analogy questions by the analogical proportion score.
 
-    `Settings()` is the paper's untuned row; `proportion_tuning.tune` finds those of the tuned one.
+    `Settings()` is the paper's untuned row; `proportion_tuning.tune` finds those of the tuned one. `configuration` is
+    what a record tells of them.
     """
 
-    def __init__(self, model: LikelihoodModel, settings: Settings | None = None, *, name: str = "") -> None:
+    def __init__(
+        self,
+        model: LikelihoodModel,
+        settings: Settings | None = None,
+        *,
+        name: str = "",
+        configuration: dict[str, Any] | None = None,
+    ) -> None:
         self.settings = settings or Settings()
+        self.configuration = configuration or self.settings.to_dict()
         self.name = name or f"{model.name}, analogical proportion"
         self._model = model
 

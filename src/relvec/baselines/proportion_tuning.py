@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,15 @@ class Tuned:
     accuracy: float
     ties: int
     rows: tuple[TunedRow, ...]
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """What a record tells of the choice.
+
+        >>> Tuned(Settings(beta=0.2), 62.5, 3, ()).configuration["beta"]
+        0.2
+        """
+        return {**self.settings.to_dict(), "valid_accuracy": self.accuracy, "ties": self.ties}
 
 
 def tune(model: LikelihoodModel, questions: Sequence[Question], grid: Grid | None = None, rows: int = 20) -> Tuned:

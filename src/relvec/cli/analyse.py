@@ -1,12 +1,11 @@
 """relvec analyse: relations a model never saw, and a map of its vectors."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from relvec.cli.evaluate_options import Runs, typed_command
 from relvec.cli.options import DataDir, Device, Json, Model, print_json, print_table
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
@@ -23,7 +22,7 @@ def unseen(
         list[str] | None, typer.Option(help="A classification dataset by name or folder; by default all.")
     ] = None,
     data_dir: DataDir = None,
-    runs: Annotated[Path, typer.Option(help="The folder in which results are kept.")] = Path("runs"),
+    runs: Runs = Path("runs"),
     seed: Annotated[int, typer.Option(help="Decides every random choice of the classifiers.")] = 0,
     jobs: Annotated[int | None, typer.Option(help="Classifiers trained at once; by default one a core.")] = None,
     json: Json = False,
@@ -48,7 +47,7 @@ def unseen(
         runs=runs,
         seed=seed,
         jobs=jobs,
-        command=shlex.join(["relvec", *sys.argv[1:]]),
+        command=typed_command(),
     )
     if json:
         scores = {"trained_on_all": found.trained_on_all, "trained_without": found.trained_without}

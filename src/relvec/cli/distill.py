@@ -35,7 +35,10 @@ def distill(
     steps: Annotated[int | None, typer.Option(help="How many steps to train, in place of epochs.")] = None,
     epochs: Annotated[float | None, typer.Option(help="How often each pair is met; by default 5.")] = None,
     batch_size: Annotated[int, typer.Option(help="Pairs in a step.")] = 128,
-    learning_rate: Annotated[float, typer.Option(help="The highest learning rate.")] = 1e-4,
+    lora: Annotated[int, typer.Option(help="Train an adapter of this rank; 0 for all weights.")] = 0,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="The highest learning rate; by default 1e-4, or 1e-3 for an adapter.")
+    ] = None,
     similarity_weight: Annotated[
         float, typer.Option(help="How much the similarities between pairs count beside the vectors.")
     ] = 10.0,
@@ -55,12 +58,10 @@ def distill(
     benchmarks = data_folder(data_dir) if exclude_benchmark_pairs else None
     if exclude_benchmark_pairs and benchmarks is None:
         raise RelvecError("--exclude-benchmark-pairs needs the benchmarks; give their folder with --data-dir.")
-    try:
-        from relvec.distillation.distiller import Settings
-        from relvec.distillation.pool import Sources
-        from relvec.distillation.run import make_distiller, make_plan
-    except ImportError as error:
-        raise RelvecError(f"Distillation needs {error.name}; install relvec[train].") from error
+    from relvec.distillation.distiller import Settings
+    from relvec.distillation.pool import Sources
+    from relvec.distillation.run import make_distiller, make_plan
+
     sources = Sources(
         files=tuple(pairs or ()),
         data=tuple(data or (() if pairs else (DEFAULT_SOURCE,))),
@@ -75,7 +76,8 @@ def distill(
         steps=steps or 0,
         epochs=5.0 if epochs is None else epochs,
         batch_size=batch_size,
-        learning_rate=learning_rate,
+        learning_rate=learning_rate or (1e-3 if lora else 1e-4),
+        lora_rank=lora,
         similarity_weight=similarity_weight,
         evaluate_every=evaluate_every,
         seed=seed,

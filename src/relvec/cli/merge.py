@@ -1,4 +1,4 @@
-"""relvec merge: an adapter and its base become one plain model."""
+"""relvec merge: adapters, bases and runs become one model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,11 +7,25 @@ import typer
 
 
 def merge(
-    adapter: Annotated[str, typer.Argument(help="A model saved as an adapter: a name, a folder or a hub id.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the plain model.")],
+    models: Annotated[list[str], typer.Argument(help="One or more models: names, folders or hub ids.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the new model.")],
+    lora: Annotated[int, typer.Option(help="Write an adapter of this rank over the base; 0 for plain weights.")] = 0,
 ) -> None:
-    """Write an adapter merged into its base, in the published format that loads anywhere."""
+    """Write a model as plain weights that load anywhere, or the mean of several; with --lora, as a small adapter."""
+    from relvec.averaging import average
+    from relvec.errors import RelvecError
     from relvec.model import RelBERT
 
-    RelBERT.from_pretrained(adapter, device="cpu").save_pretrained(output)
+    loaded = [RelBERT.from_pretrained(model, device="cpu") for model in models]
+    merged = average(loaded)
+    merged.name = output.name
+    if not lora:
+        merged.save_pretrained(output)
+    else:
+        base = merged.training_record.get("base")
+        if not base:
+            raise RelvecError(f"{models[0]} does not say what base it was trained from; write it with --lora 0.")
+        from relvec.training.low_rank import save_low_rank
+
+        save_low_rank(merged, base, lora, output)
     typer.echo(str(output))

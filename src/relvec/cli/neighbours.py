@@ -23,7 +23,10 @@ def neighbours(
     relation: Annotated[
         list[str] | None, typer.Option(help="Only pairs with this relation label; may be repeated.")
     ] = None,
-    rerank: Annotated[int, typer.Option(help="How many candidates of a compressed index are encoded again.")] = 32,
+    rerank: Annotated[
+        int | None,
+        typer.Option(help="How many candidates of a compressed index are encoded again: by default 32, or 2k if more."),
+    ] = None,
     device: Device = None,
     json: Json = False,
 ) -> None:

@@ -1,6 +1,10 @@
 """Options that several commands share, and how they print."""
 
 import json
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +17,43 @@ ScoringOption = Annotated[str, typer.Option(help="forward, reverse or bidirectio
 DataDir = Annotated[
     Path | None, typer.Option(help="The folder with the datasets; by default $RELVEC_DATA, else the hub.")
 ]
+
+
+def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command in which each parameter that is a dataclass stands for options, one a field.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Run:
+    ...     device: Device = None
+    ...     json: Json = False
+    >>> @with_shared_options
+    ... def show(*, part: str = "test", run: Run) -> None:
+    ...     typer.echo(f"{part} {run.device}")
+    >>> list(signature(show).parameters)
+    ['part', 'device', 'json']
+    """
+    given = signature(command).parameters
+    groups: dict[str, Any] = {name: found.annotation for name, found in given.items() if is_dataclass(found.annotation)}
+
+    @wraps(command)
+    def expanded(**options: Any) -> None:
+        for name, group in groups.items():
+            options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
+        command(**options)
+
+    shown = [option for name, found in given.items() for option in (_options(groups.get(name)) or [found])]
+    keywords = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in shown]
+    expanded.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
+    return expanded
+
+
+def _options(group: Any) -> list[Parameter]:
+    """The fields of a dataclass as parameters of a command."""
+    return [
+        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+        for field in (fields(group) if group else ())
+    ]
 
 
 def print_json(value: Any) -> None:

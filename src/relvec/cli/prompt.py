@@ -1,11 +1,12 @@
 """relvec prompt: choose a manual template, or learn a prompt while the language model is frozen."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.options import DataDir, Device, Json, print_json, print_table
+from relvec.cli.options import DataDir, Device, Json, print_json, print_table, with_shared_options
 
 if TYPE_CHECKING:
     from relvec.data.rated import RatedRelation
@@ -13,127 +14,113 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Choose a manual template, or learn a prompt: AutoPrompt, P-tuning.", no_args_is_help=True)
 
-Base = Annotated[str, typer.Option(help="The frozen encoder: a name, a folder or a hub id.")]
-Data = Annotated[
-    list[str], typer.Option(help="semeval2012, bundled, a file, a folder or a hub dataset; may be repeated.")
-]
 LengthsOption = Annotated[str, typer.Option("--lengths", help="Triggers before, between and after the two words.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The folder for the prompt; `relvec train` takes it.")]
-Pooling = Annotated[str, typer.Option(help="average or average_no_mask.")]
-Seed = Annotated[int, typer.Option(min=0, help="Decides every random choice.")]
 
-DEFAULT_DATA = ["semeval2012"]
+
+@dataclass(frozen=True)
+class Subject:
+    """What a prompt is for: an encoder, and the relations whose loss decides."""
+
+    base: Annotated[str, typer.Option(help="The frozen encoder: a name, a folder or a hub id.")] = "mpnet"
+    data: Annotated[
+        list[str], typer.Option(help="semeval2012, bundled, a file, a folder or a hub dataset; may be repeated.")
+    ] = ("semeval2012",)  # type: ignore[assignment]  # a dataclass refuses a list
+
+    def relations(self, data_dir: Path | None) -> "list[RatedRelation]":
+        from relvec.data.sources import load
+
+        return [relation for name in self.data for relation in load(name, data_dir=data_dir)]
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What all methods that learn a prompt ask for."""
+
+    pooling: Annotated[str, typer.Option(help="average or average_no_mask.")] = "average"
+    seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where the data is, what computes, and how the result is shown."""
+
+    data_dir: DataDir = None
+    device: Device = None
+    json: Json = False
 
 
 @app.command()
+@with_shared_options
 def manual(
-    base: Base = "mpnet",
-    data: Data = DEFAULT_DATA,
+    subject: Subject,
+    *,
     pooling: Annotated[str, typer.Option(help="average, average_no_mask or mask.")] = "average",
-    data_dir: DataDir = None,
-    device: Device = None,
-    json: Json = False,
+    run: Run,
 ) -> None:
     """The validation loss of the paper's five manual templates, before any fine-tuning."""
-    relations = _relations(data, data_dir)
+    relations = subject.relations(run.data_dir)
     from relvec.learned_prompts.manual import manual_losses
 
-    losses = manual_losses(base, relations, pooling=pooling, device=device)
+    losses = manual_losses(subject.base, relations, pooling=pooling, device=run.device)
     best = min(losses, key=lambda each: each.loss)
-    if json:
+    if run.json:
         rows = [{"number": each.number, "template": each.template, "validation_loss": each.loss} for each in losses]
         print_json({"best": best.number, "templates": rows})
         return
     print_table(
         ["template", "validation loss", "", "text"],
         [[str(each.number), f"{each.loss:.4f}", "best" if each is best else "", each.template] for each in losses],
-        title=f"Manual templates for {base}",
+        title=f"Manual templates for {subject.base}",
         right=("validation loss",),
     )
 
 
 @app.command()
+@with_shared_options
 def autoprompt(
     output: Output,
-    base: Base = "mpnet",
-    data: Data = DEFAULT_DATA,
+    subject: Subject,
+    *,
     lengths: LengthsOption = "8,2,2",
     iterations: Annotated[int, typer.Option(help="How often a trigger is drawn and its candidates are tried.")] = 50,
     candidates: Annotated[int, typer.Option(help="How many tokens are tried for a trigger.")] = 50,
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Try every candidate on all data; drop none early.")
     ] = False,
-    pooling: Pooling = "average",
-    seed: Seed = 0,
-    data_dir: DataDir = None,
-    device: Device = None,
-    json: Json = False,
+    learning: Learning,
+    run: Run,
 ) -> None:
     """Search vocabulary tokens around the words by gradient; the same command again goes on after an interruption."""
-    from relvec.learned_prompts.lengths import Lengths
-
-    chosen = Lengths.parse(lengths)
-    relations = _relations(data, data_dir)
-    from relvec.learned_prompts.autoprompt import autoprompt
-
-    result = autoprompt(
-        base,
-        relations,
-        chosen,
-        output,
-        pooling=pooling,
-        iterations=iterations,
-        candidates=candidates,
-        exhaustive=exhaustive,
-        seed=seed,
-        device=device,
-    )
-    _print_result(result, output, json)
+    own = {"iterations": iterations, "candidates": candidates, "exhaustive": exhaustive}
+    _learn("autoprompt", output, subject, lengths, own, learning, run)
 
 
 @app.command()
+@with_shared_options
 def ptuning(
     output: Output,
-    base: Base = "mpnet",
-    data: Data = DEFAULT_DATA,
+    subject: Subject,
+    *,
     lengths: LengthsOption = "8,2,2",
     epochs: Annotated[float, typer.Option(help="How often all training triples are met.")] = 2.0,
     steps: Annotated[int | None, typer.Option(help="How many steps to train, in place of epochs.")] = None,
     learning_rate: Annotated[float, typer.Option(help="The learning rate.")] = 1e-3,
-    pooling: Pooling = "average",
-    seed: Seed = 0,
-    data_dir: DataDir = None,
-    device: Device = None,
-    json: Json = False,
+    learning: Learning,
+    run: Run,
 ) -> None:
     """Train the embeddings of new tokens around the words; the same command again goes on after an interruption."""
-    from relvec.learned_prompts.lengths import Lengths
-
-    chosen = Lengths.parse(lengths)
-    relations = _relations(data, data_dir)
-    from relvec.learned_prompts.ptuning import ptune
-
-    result = ptune(
-        base,
-        relations,
-        chosen,
-        output,
-        pooling=pooling,
-        epochs=epochs,
-        steps=steps,
-        learning_rate=learning_rate,
-        seed=seed,
-        device=device,
-    )
-    _print_result(result, output, json)
+    own = {"epochs": epochs, "steps": steps, "learning_rate": learning_rate}
+    _learn("ptuning", output, subject, lengths, own, learning, run)
 
 
 @app.command()
+@with_shared_options
 def search(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the prompts, one folder each.")],
+    *,
     method: Annotated[str, typer.Option(help="autoprompt or ptuning.")] = "autoprompt",
-    base: Base = "mpnet",
-    data: Data = DEFAULT_DATA,
+    subject: Subject,
     lengths: Annotated[str, typer.Option("--lengths", help="Three numbers or ranges.")] = "8-9,1-2,1-2",
     iterations: Annotated[int | None, typer.Option(help="autoprompt: how often candidates are tried.")] = None,
     candidates: Annotated[int | None, typer.Option(help="autoprompt: how many tokens are tried.")] = None,
@@ -141,11 +128,8 @@ def search(
     epochs: Annotated[float | None, typer.Option(help="ptuning: how often all triples are met.")] = None,
     steps: Annotated[int | None, typer.Option(help="ptuning: how many steps, in place of epochs.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="ptuning: the learning rate.")] = None,
-    pooling: Pooling = "average",
-    seed: Seed = 0,
-    data_dir: DataDir = None,
-    device: Device = None,
-    json: Json = False,
+    learning: Learning,
+    run: Run,
 ) -> None:
     """Learn a prompt for each of several lengths; the best is that with the lowest validation loss."""
     from relvec.learned_prompts.lengths import parse_grid
@@ -164,9 +148,9 @@ def search(
     from relvec.learned_prompts.search import search as search_lengths
 
     check_settings(method, given)
-    relations = _relations(data, data_dir)
-    results = search_lengths(method, base, relations, grid, output, pooling=pooling, seed=seed, device=device, **given)
-    if json:
+    relations = subject.relations(run.data_dir)
+    results = search_lengths(method, subject.base, relations, grid, output, **_shared(learning, run), **given)
+    if run.json:
         print_json([{**result.as_dict(), "folder": str(prompt_folder(output, result.lengths))} for result in results])
         return
     print_table(
@@ -181,20 +165,32 @@ def search(
             ]
             for result in results
         ],
-        title=f"{method} for {base}",
+        title=f"{method} for {subject.base}",
         right=("train loss", "validation loss"),
     )
     typer.echo(f"relvec train --prompt {prompt_folder(output, results[0].lengths)}", err=True)
 
 
-def _relations(data: list[str], data_dir: Path | None) -> "list[RatedRelation]":
-    from relvec.data.sources import load
+def _learn(
+    method: str, output: Path, subject: Subject, lengths: str, own: dict[str, Any], learning: Learning, run: Run
+) -> None:
+    """Learn one prompt with a method's own settings, and print it."""
+    from relvec.learned_prompts.lengths import Lengths
 
-    return [relation for name in data for relation in load(name, data_dir=data_dir)]
+    chosen = Lengths.parse(lengths)
+    relations = subject.relations(run.data_dir)
+    from relvec.learned_prompts.search import METHODS
+
+    result = METHODS[method](subject.base, relations, chosen, output, **_shared(learning, run), **own)
+    _print_result(result, output, run)
 
 
-def _print_result(result: "PromptResult", output: Path, json: bool) -> None:
-    if json:
+def _shared(learning: Learning, run: Run) -> dict[str, Any]:
+    return {"pooling": learning.pooling, "seed": learning.seed, "device": run.device}
+
+
+def _print_result(result: "PromptResult", output: Path, run: Run) -> None:
+    if run.json:
         print_json(result.as_dict())
         return
     rows = [

@@ -46,9 +46,6 @@ def train(
         "exclude_categories": exclude_category,
         "exclude_relations": exclude_relation,
     }
-    for name in ("base", "template", "pooling") if prompt else ():
-        if changes[name] is not None:
-            raise RelvecError(f"The learned prompt {prompt} decides the {name}; leave out --{name}.")
     for setting in settings or []:
         name, equals, value = setting.partition("=")
         if not equals:

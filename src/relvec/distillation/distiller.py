@@ -13,21 +13,24 @@ from relvec.distillation.batches import LengthBatches
 from relvec.distillation.losses import similarity_loss, vector_loss
 from relvec.distillation.pool import Pool
 from relvec.distillation.targets import Targets, cosine_correlation
+from relvec.encoders.saving import check_output
 from relvec.errors import RelvecError
 from relvec.evaluation.vectors import ModelVectors
-from relvec.files import written_whole
 from relvec.model import RelBERT
 from relvec.progress import progress_bar
 from relvec.similarity import normalized
-from relvec.training.recipe import Recipe
-from relvec.training.trainer import CHECKPOINT_NAME, check_output, learning_rate_factor
+from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint
+from relvec.training.limits import Limits, check_limits
+from relvec.training.lora import add_lora, save_adapter
+from relvec.training.schedule import learning_rate_factor
 
-# The least that a setting may be, and what to do about less.
-_LEAST: dict[str, tuple[float, str]] = {
+_LIMITS: Limits = {
     "steps": (0, "use 1 or more, or 0 to go by epochs"),
+    "epochs": (0, "use a number above 0, or set steps"),
     "batch_size": (2, "a batch needs at least 2 pairs to compare"),
     "learning_rate": (1e-12, "use a number above 0"),
     "similarity_weight": (0, "use 0 or more"),
+    "lora_rank": (0, "use 0 to train all weights, or a rank such as 64"),
     "warmup_share": (0, "use 0 or more"),
     "weight_decay": (0, "use 0 or more"),
     "max_gradient_norm": (1e-12, "use a number above 0"),
@@ -51,6 +54,7 @@ class Settings:
     batch_size: int = 128
     learning_rate: float = 1e-4
     similarity_weight: float = 10.0
+    lora_rank: int = 0
     warmup_share: float = 0.05
     weight_decay: float = 0.01
     max_gradient_norm: float = 1.0
@@ -58,10 +62,8 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, (least, why) in _LEAST.items():
-            if getattr(self, name) < least:
-                raise RelvecError(f"{name} is {getattr(self, name)}; {why}.")
-        if not self.steps and self.epochs <= 0:
+        check_limits(self, _LIMITS)
+        if not self.steps and not self.epochs:
             raise RelvecError(f"epochs is {self.epochs}; use a number above 0, or set steps.")
 
 
@@ -86,7 +88,7 @@ class Progress:
 
 
 class Distiller:
-    """Trains all weights of a student, without dropout, to give the vectors of a teacher.
+    """Trains a student, all of its weights or an adapter, without dropout, to give the vectors of a teacher.
 
     `base` and `data` are what the saved model says of the encoder it began with and of its pairs.
     """
@@ -109,16 +111,18 @@ class Distiller:
         self.token_ids = student.token_ids(pool.train, truncate=True)
         self.batches = LengthBatches(list(map(len, self.token_ids)), settings.batch_size, settings.seed)
         self.steps = settings.steps or math.ceil(settings.epochs * self.batches.steps_per_epoch)
-        self.optimizer = torch.optim.AdamW(
-            student.encoder.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
-        )
-        self._schedule = Recipe(warmup_steps=math.ceil(settings.warmup_share * self.steps), schedule="linear")
+        self._warmup_steps = math.ceil(settings.warmup_share * self.steps)
         job = (settings, teacher.fingerprint, student.fingerprint, pool.train, pool.held_out)
         self._job = hashlib.sha256(repr(job).encode()).hexdigest()
+        torch.manual_seed(settings.seed)
+        self.adapter = add_lora(student.encoder, settings.lora_rank) if settings.lora_rank else None
+        self.optimizer = torch.optim.AdamW(
+            self._trainable().values(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
 
     def fit(self, show_progress: bool | None = None) -> Progress:
         """Train, keep the weights of the best held-out correlation, and save the student to the output folder."""
-        state = self._checkpoint()
+        state = load_checkpoint(self.output, self._job)
         self.teacher.prepare([*self.pool.train, *self.pool.held_out])
         self.targets = Targets.fit(self.teacher, self.student, self.pool.train, self.settings.seed)
         if state is None:
@@ -143,14 +147,18 @@ class Distiller:
         self._load_weights(best)
         self.student.name = self.output.name
         self.student.training_record = self.record(progress)
-        self.student.save_pretrained(self.output)
+        if self.adapter is None:
+            self.student.save_pretrained(self.output)
+        else:
+            save_adapter(self.adapter, self.student, self.base, self.output)
         (self.output / CHECKPOINT_NAME).unlink(missing_ok=True)
         return progress
 
     def step(self, step: int) -> float:
         """Change the weights by one batch, and return its loss; steps count from 1."""
+        factor = learning_rate_factor(step, self.steps, self._warmup_steps)
         for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.learning_rate * learning_rate_factor(self._schedule, step, self.steps)
+            group["lr"] = self.settings.learning_rate * factor
         rows = self.batches(step - 1)
         teacher, target = map(torch.from_numpy, self.targets([self.pool.train[row] for row in rows]))
         self.student.encoder.eval()  # no dropout: a target is exact, noise would only blur it
@@ -160,7 +168,7 @@ class Distiller:
         if not math.isfinite(loss.item()):
             raise RelvecError(f"The loss is {loss.item()} at step {step}; lower the learning rate.")
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.student.encoder.parameters(), self.settings.max_gradient_norm)
+        torch.nn.utils.clip_grad_norm_(self._trainable().values(), self.settings.max_gradient_norm)
         self.optimizer.step()
         self.optimizer.zero_grad()
         return loss.item()
@@ -199,37 +207,23 @@ class Distiller:
             },
         }
 
+    def _trainable(self) -> dict[str, torch.nn.Parameter]:
+        return {name: weight for name, weight in self.student.encoder.named_parameters() if weight.requires_grad}
+
     def _weights(self) -> dict[str, torch.Tensor]:
-        return {name: weight.detach().cpu().clone() for name, weight in self.student.encoder.named_parameters()}
+        return {name: weight.detach().cpu().clone() for name, weight in self._trainable().items()}
 
     def _load_weights(self, weights: dict[str, torch.Tensor]) -> None:
         with torch.no_grad():
-            for name, weight in self.student.encoder.named_parameters():
+            for name, weight in self._trainable().items():
                 weight.copy_(weights[name])
 
     def _save_checkpoint(self, progress: Progress, best: dict[str, torch.Tensor]) -> None:
         state = {
-            "job": self._job,
             "loss": progress.loss,
             "held_out": {step: tuple(scores) for step, scores in progress.held_out.items()},
             "weights": self._weights(),
             "best": best,
             "optimizer": self.optimizer.state_dict(),
         }
-        path = self.output / CHECKPOINT_NAME
-        self.output.mkdir(parents=True, exist_ok=True)
-        try:
-            with written_whole(path) as partial:
-                torch.save(state, partial)
-        except (OSError, RuntimeError) as error:  # torch has a bare RuntimeError for a full disk
-            raise RelvecError(f"Cannot write {path}; free space and start again.") from error
-
-    def _checkpoint(self) -> dict[str, Any] | None:
-        path = self.output / CHECKPOINT_NAME
-        if not path.is_file():
-            return None
-        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-        if state["job"] != self._job:
-            problem = f"{path} belongs to a run with other models, pairs or settings"
-            raise RelvecError(f"{problem}; remove it, or choose another output.")
-        return state
+        save_checkpoint(self.output, self._job, state)

@@ -1,5 +1,6 @@
 """The pairs that a student learns from: gathered, sampled, re-paired, turned round, and some held out."""
 
+import math
 import random
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -42,7 +43,7 @@ class Sources:
     def __post_init__(self) -> None:
         if self.limit < FEWEST:
             raise RelvecError(f"The limit is {self.limit} pairs; use {FEWEST} or more.")
-        if self.shuffled < 0:
+        if not 0 <= self.shuffled < math.inf:  # false of nan too
             raise RelvecError(f"The share of shuffled pairs is {self.shuffled}; use 0 or more.")
 
     def described(self) -> str:

@@ -56,7 +56,9 @@ def make_distiller(
     pool = make_pool(sources, settings.seed)
     model = RelBERT.from_pretrained(teacher, device=device)
     learner = load_student(student, model, template=template, pooling=pooling, device=device)
-    base = Path(student).name if Path(student).expanduser().exists() else str(student)
+    # An adapter is of no use without the place of its base; elsewhere that is nobody's business.
+    is_private = Path(student).expanduser().exists() and not settings.lora_rank
+    base = Path(student).name if is_private else str(student)
     vectors = ModelVectors(model, cache_folder)
     return Distiller(vectors, learner, pool, settings, output, base=base, data=sources.described())
 
@@ -65,9 +67,10 @@ def make_plan(distiller: Distiller) -> Plan:
     """Count a run, and time the teacher and the student on one batch; the weights stay as they are."""
     pool, student = distiller.pool, distiller.student
     missing = distiller.teacher.missing([*pool.train, *pool.held_out])
+    timed = missing[:BATCH_SIZE]
     start = time.perf_counter()
-    distiller.teacher.model.encode(missing[:BATCH_SIZE], truncate=True)
-    teacher_seconds = (time.perf_counter() - start) / BATCH_SIZE * len(missing)
+    distiller.teacher.model.encode(timed, truncate=True)
+    teacher_seconds = (time.perf_counter() - start) * len(missing) / max(len(timed), 1)
     start = time.perf_counter()
     rows = distiller.batches(0)
     student.vectors_of_tokens([distiller.token_ids[row] for row in rows]).square().sum().backward()

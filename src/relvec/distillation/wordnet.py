@@ -18,20 +18,28 @@ _TERM = re.compile(r"[A-Za-z][A-Za-z'.-]*( [A-Za-z'.-]+)?")
 _MARKER = re.compile(r"\((a|p|ip)\)$")  # where in a sentence an adjective may stand
 
 
+SynsetKey = tuple[str, str]
+"""A part of speech, n, v, a or r, and the offset in its file."""
+
+
 @dataclass(frozen=True)
-class _Pointer:
+class Pointer:
     """From a word of a synset to a word of another; word 0 is the synset as a whole."""
 
     symbol: str
-    target: tuple[str, str]
+    target: SynsetKey
     source_word: int
     target_word: int
 
 
 @dataclass(frozen=True)
-class _Synset:
+class Synset:
+    """Words of one meaning, all pointers from it, its lexicographer file (18 are persons) and its definition."""
+
     words: list[str]
-    pointers: list[_Pointer]
+    pointers: list[Pointer]
+    file: int
+    definition: str
 
     def word(self, number: int) -> str | None:
         """A word by its number, or the first usable one for the whole synset; none if it has more than two parts."""
@@ -42,21 +50,26 @@ class _Synset:
 def read_wordnet(folder: str | Path) -> list[Pair]:
     """Distinct pairs of words, one or two parts each, that a pointer joins: from oak to tree, from wheel to car.
 
-    Where a pointer joins whole synsets, the first usable word of each stands for it. The files that are there of
-    data.noun, data.verb, data.adj and data.adv are read.
+    Where a pointer joins whole synsets, the first usable word of each stands for it.
     """
+    return list(dict.fromkeys(_pairs(read_synsets(folder))))
+
+
+def read_synsets(folder: str | Path) -> dict[SynsetKey, Synset]:
+    """All synsets of the files that are there of data.noun, data.verb, data.adj and data.adv."""
     folder = Path(folder).expanduser()
     paths = [folder / name for name in PARTS_OF_SPEECH if (folder / name).is_file()]
     if not paths:
         names = ", ".join(PARTS_OF_SPEECH)
         raise RelvecError(f"{folder} holds no file of WordNet; give the folder with its {names}.")
-    synsets = {key: synset for path in paths for key, synset in _synsets(path)}
-    return list(dict.fromkeys(_pairs(synsets)))
+    return {key: synset for path in paths for key, synset in _synsets(path)}
 
 
-def _pairs(synsets: dict[tuple[str, str], _Synset]) -> Iterator[Pair]:
+def _pairs(synsets: dict[SynsetKey, Synset]) -> Iterator[Pair]:
     for synset in synsets.values():
         for pointer in synset.pointers:
+            if pointer.symbol not in POINTERS:
+                continue
             target = synsets.get(pointer.target)
             head = synset.word(pointer.source_word)
             tail = target.word(pointer.target_word) if target else None
@@ -64,20 +77,21 @@ def _pairs(synsets: dict[tuple[str, str], _Synset]) -> Iterator[Pair]:
                 yield head, tail
 
 
-def _synsets(path: Path) -> Iterator[tuple[tuple[str, str], _Synset]]:
+def _synsets(path: Path) -> Iterator[tuple[SynsetKey, Synset]]:
     name, lines = read_lines(path)
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("  "):  # the licence at the top is indented
             continue
         try:
-            offset, synset = _parsed(line.split(" | ")[0].split())
+            data, _, definition = line.partition(" | ")
+            offset, synset = _parsed(data.split(), definition.strip())
         except (IndexError, ValueError) as error:
             problem = f"{name}, line {number}: not a synset of WordNet ({line[:30]!r})"
             raise RelvecError(f"{problem}; use the data files as distributed.") from error
         yield (PARTS_OF_SPEECH[path.name], offset), synset
 
 
-def _parsed(fields: list[str]) -> tuple[str, _Synset]:
+def _parsed(fields: list[str], definition: str) -> tuple[str, Synset]:
     """`offset file type count (word id)... count (symbol offset part-of-speech words)...`
 
     The first count and the numbers of words are hexadecimal.
@@ -87,7 +101,6 @@ def _parsed(fields: list[str]) -> tuple[str, _Synset]:
     pointers = []
     for start in range(words_end + 1, words_end + 1 + 4 * int(fields[words_end]), 4):
         symbol, offset, part_of_speech, numbers = fields[start : start + 4]
-        if symbol in POINTERS:
-            target = ("a" if part_of_speech == "s" else part_of_speech, offset)  # satellites are in data.adj
-            pointers.append(_Pointer(symbol, target, int(numbers[:2], 16), int(numbers[2:], 16)))
-    return fields[0], _Synset(words, pointers)
+        target = ("a" if part_of_speech == "s" else part_of_speech, offset)  # satellites are in data.adj
+        pointers.append(Pointer(symbol, target, int(numbers[:2], 16), int(numbers[2:], 16)))
+    return fields[0], Synset(words, pointers, int(fields[1]), definition)

@@ -17,7 +17,7 @@ from relvec.errors import RelvecError
 CONFIG_NAME = "adapter_config.json"
 WEIGHTS_NAME = "adapter_model.safetensors"
 
-_KEY_PREFIX = "base_model.model."
+KEY_PREFIX = "base_model.model."
 _PLAIN_ONLY = ("use_dora", "rank_pattern", "alpha_pattern", "fan_in_fan_out", "layer_replication", "modules_to_save")
 
 
@@ -55,7 +55,7 @@ def merge_adapter(encoder: PreTrainedModel, folder: Path) -> None:
         if not key.endswith("lora_A.weight"):
             continue
         up = tensors[key.replace("lora_A", "lora_B")]
-        name = key.removeprefix(_KEY_PREFIX).replace("lora_A.weight", "weight")
+        name = key.removeprefix(KEY_PREFIX).replace("lora_A.weight", "weight")
         if name not in weights or weights[name].shape != (up.shape[0], down.shape[1]):
             raise RelvecError(f"The adapter {path} does not fit its base at {name}; use the base it was trained on.")
         with torch.no_grad():

@@ -17,7 +17,7 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, one_of
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
@@ -113,9 +113,7 @@ def pick_device(device: str | torch.device | None) -> torch.device:
 def pick_dtype(dtype: str | torch.dtype) -> torch.dtype:
     if isinstance(dtype, torch.dtype):
         return dtype
-    if dtype not in DTYPES:
-        raise RelvecError(f"Unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}.")
-    return DTYPES[dtype]
+    return DTYPES[one_of("dtype", dtype, DTYPES)]
 
 
 def _brief(error: Exception) -> str:

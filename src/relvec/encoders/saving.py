@@ -1,12 +1,14 @@
 """Saving an encoder and its tokenizer so that older releases of transformers read them too."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from relvec.encoders.loading import quiet_transformers
+from relvec.errors import RelvecError
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 
@@ -19,6 +21,15 @@ MODEL_FILES = (
     "tokenizer*",
     "vocab*",
 )
+
+
+def check_output(folder: Path) -> None:
+    """A model can be saved there: a folder, or a place where one can be made."""
+    place = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if not place.is_dir():
+        raise RelvecError(f"{place} is a file; choose a folder for the model.")
+    if not os.access(place, os.W_OK):
+        raise RelvecError(f"{place} cannot be written to; choose another folder for the model.")
 
 
 def save_encoder(encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:

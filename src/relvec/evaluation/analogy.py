@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, one_of
 from relvec.evaluation.intervals import bootstrap_interval
 from relvec.evaluation.questions import Question, category_of, relation_of
 from relvec.evaluation.vectors import PairVectors
@@ -138,7 +138,4 @@ def check_out_of_vocabulary(policy: str) -> OutOfVocabulary:
     >>> check_out_of_vocabulary("wrong")
     'wrong'
     """
-    for known in get_args(OutOfVocabulary):
-        if policy == known:
-            return known
-    raise RelvecError(f"Unknown policy {policy!r}; choose one of {', '.join(get_args(OutOfVocabulary))}.")
+    return one_of("policy", policy, get_args(OutOfVocabulary))

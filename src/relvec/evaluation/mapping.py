@@ -50,7 +50,10 @@ class MappingProblem:
 
 @dataclass(frozen=True)
 class Mapping:
-    """A solved problem: the target of each source term, the right ones, the score and the share that is right."""
+    """A solved problem: the target of each source term, the right ones, the score and the share that is right.
+
+    `pairs` are the ordered pairs of terms that were compared, `unknown` those of them without a vector.
+    """
 
     name: str
     kind: str
@@ -59,6 +62,8 @@ class Mapping:
     answer: tuple[str, ...]
     score: float
     credit: float
+    pairs: int
+    unknown: int
 
 
 def load_problems(name: str = DEFAULT_DATASET, data_dir: str | Path | None = None) -> list[MappingProblem]:
@@ -129,16 +134,27 @@ def solve(problems: Sequence[MappingProblem], vectors: PairVectors) -> list[Mapp
     A pair without a vector adds nothing.
     """
     distinct = list(dict.fromkeys(pair for p in problems for side in (p.source, p.target) for pair in _pairs(side)))
-    rows = normalized(vectors.vectors(distinct)[0])
+    found, known = vectors.vectors(distinct)
+    rows = normalized(found)
     row = {pair: number for number, pair in enumerate(distinct)}
     solved = []
     for problem in problems:
-        source, target = (rows[[row[pair] for pair in _pairs(side)]] for side in (problem.source, problem.target))
-        order, score = best_order(_gains(len(problem.source), source @ target.T))
+        source, target = ([row[pair] for pair in _pairs(side)] for side in (problem.source, problem.target))
+        order, score = best_order(_gains(len(problem.source), rows[source] @ rows[target].T))
         right = order == np.array(problem.answer)
         predicted, answer = (tuple(problem.target[place] for place in chosen) for chosen in (order, problem.answer))
         solved.append(
-            Mapping(problem.name, problem.kind, problem.source, predicted, answer, score, float(right.mean()))
+            Mapping(
+                problem.name,
+                problem.kind,
+                problem.source,
+                predicted,
+                answer,
+                score,
+                credit=float(right.mean()),
+                pairs=len(source) + len(target),
+                unknown=int(np.sum(~known[source + target])),
+            )
         )
     return solved
 
@@ -217,13 +233,18 @@ def _swapped(mutual: Gains, order: Orders) -> Orders:
 
 
 def metrics(mappings: Sequence[Mapping]) -> dict[str, Any]:
-    """Accuracy (%): the share of terms mapped right, averaged over problems; its interval; problems wholly right."""
+    """Accuracy (%): the share of terms mapped right, averaged over problems; its interval; problems wholly right.
+
+    Counted too are the pairs of terms, and those out of vocabulary, which added nothing to any score.
+    """
     earned = np.array([mapping.credit for mapping in mappings])
     low, high = bootstrap_interval(earned)
     kinds = np.array([mapping.kind for mapping in mappings])
     return {
         **_counts(earned),
         "interval": [100 * low, 100 * high],
+        "pairs": sum(mapping.pairs for mapping in mappings),
+        "out_of_vocabulary": sum(mapping.unknown for mapping in mappings),
         "by_type": {str(kind): _counts(earned[kinds == kind]) for kind in np.unique(kinds) if kind},
     }
 

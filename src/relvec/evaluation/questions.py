@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from relvec.errors import RelvecError, did_you_mean
+from relvec.errors import RelvecError, did_you_mean, one_of
 from relvec.evaluation.places import benchmark_file
 from relvec.pairs import Pair, as_pair, json_rows, read_lines
 
@@ -110,9 +110,13 @@ def category_of(dataset: str, kind: str) -> str:
 def relation_of(dataset: str, kind: str) -> str:
     """What the paper calls a kind of question in its table of BATS relations; other kinds keep their name.
 
+    Empty for SAT, whose kinds say where a question comes from, some of them in the question's own words.
+
     >>> relation_of("bats", "I09 [verb_Ving - Ved]"), relation_of("bats", "D01 [noun+less_reg]")
     ('verb v+ing:v+ed', 'noun+less')
     """
+    if dataset in ANALOGY_DATASETS and ANALOGY_DATASETS[dataset].folder == "sat":
+        return ""
     if dataset != "bats" or "[" not in kind:
         return kind
     label = kind[kind.index("[") + 1 :].rstrip("]")
@@ -127,7 +131,4 @@ def check_part(part: str) -> Part:
     >>> check_part("test")
     'test'
     """
-    for known in get_args(Part):
-        if part == known:
-            return known
-    raise RelvecError(f"Unknown part {part!r}; choose one of {', '.join(get_args(Part))}.")
+    return one_of("part", part, get_args(Part))

@@ -1,15 +1,21 @@
-"""Results that stay: one JSON file for each system, task and dataset, and its predictions beside it."""
+"""Results that stay: one JSON file for each system, task and dataset, and its predictions beside it.
+
+A record holds numbers, no words of a benchmark and no path of a machine, so that it can be published; the predictions,
+a file of their own, may hold the benchmark's pairs, and no table needs them.
+"""
 
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from relvec import __version__
 from relvec.errors import RelvecError
+from relvec.evaluation.portable import portable, portable_facts
+from relvec.evaluation.record_check import read_fields
 from relvec.files import written_whole
 
 LONGEST_NAME_BYTES = 150
@@ -21,8 +27,8 @@ class Record:
 
     `system` is the name of the row in a table; records that differ only in `fingerprint` are seeds of one system.
     `settings` are what was chosen (scoring, out-of-vocabulary policy, seed), `facts` what describes the system
-    (base model, template, training data), `metrics` the numbers. `data` is a checksum of the dataset where the record
-    stands for work that need not be done again.
+    (base model, template, training data), `metrics` the numbers, and `configuration` among them what was chosen on
+    validation data. `data` is a checksum of the dataset where the record stands for work that need not be done again.
     """
 
     task: str
@@ -62,6 +68,7 @@ def file_name(text: str) -> str:
 def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str, Any]] = ()) -> Path:
     """Write a record below the runs folder, and its predictions as JSON Lines beside it; return the record's file."""
     path = Path(runs) / record.path
+    public = replace(record, facts=portable_facts(record.facts), command=portable(record.command))
     lines = [json.dumps(prediction, ensure_ascii=False) + "\n" for prediction in predictions]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +76,7 @@ def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str
             with written_whole(path.with_suffix(".predictions.jsonl")) as partial:
                 partial.write_text("".join(lines), encoding="utf-8")
         with written_whole(path) as partial:
-            partial.write_text(json.dumps(asdict(record), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+            partial.write_text(json.dumps(asdict(public), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise RelvecError(f"Cannot write {path}: {error.strerror}; choose another runs folder.") from error
     return path
@@ -99,14 +106,14 @@ def load_predictions(record: Record, runs: str | Path) -> list[dict[str, Any]]:
     path = (Path(runs) / record.path).with_suffix(".predictions.jsonl")
     if not path.is_file():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+    except ValueError as error:
+        raise RelvecError(f"{path} holds no predictions of relvec ({error}); remove it.") from error
 
 
 def _read(path: Path) -> Record:
-    try:
-        return Record(**json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise RelvecError(f"{path} is no result of relvec ({error}); remove it.") from error
+    return Record(**read_fields(path))
 
 
 def of_task(records: Sequence[Record], task: str) -> list[Record]:

@@ -1,7 +1,7 @@
 """A system on many datasets: each dataset's record is saved as soon as it is there."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,21 @@ from relvec.evaluation.classification import ClassificationResult, Parts, evalua
 from relvec.evaluation.fine_tuning import FineTuning, evaluate_fine_tuned
 from relvec.evaluation.labelled_pairs import checksum
 from relvec.evaluation.mapping import MappingProblem
+from relvec.evaluation.portable import portable_path
 from relvec.evaluation.questions import Part, Question
 from relvec.evaluation.records import Record, find_record, save_record
 from relvec.evaluation.systems import System
 from relvec.evaluation.validation_loss import validation_loss
 from relvec.evaluation.vectors import ModelVectors, PairVectors
 from relvec.similarity import Scoring
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """Whose answers stand in where a system knows no word, and those answers by dataset."""
+
+    name: str
+    answers: Mapping[str, Sequence[int | None]]
 
 
 def analogy_records(
@@ -29,24 +38,30 @@ def analogy_records(
     *,
     scoring: Scoring = "forward",
     out_of_vocabulary: OutOfVocabulary = "wrong",
-    fallbacks: Mapping[str, Sequence[int | None]] | None = None,
+    fallback: Fallback | None = None,
     command: str = "",
 ) -> Iterator[Record]:
     """Answer the questions of each dataset and keep what came of it."""
     if system.vectors is None and scoring != "forward":
         raise RelvecError(f"{system.name} compares no vectors, so {scoring} scoring means nothing; leave it out.")
     policy = system.out_of_vocabulary or out_of_vocabulary
+    settings: dict[str, Any] = {"scoring": scoring, "out_of_vocabulary": policy}
+    if policy == "fallback" and fallback is not None:
+        settings["fallback"] = fallback.name
     for dataset, asked in questions.items():
         solver = system.solver_for(dataset, part, asked, scoring)
-        predictions = predict(asked, solver.scores(asked), policy, (fallbacks or {}).get(dataset))
+        answers = None if fallback is None else fallback.answers.get(dataset)
+        predictions = predict(asked, solver.scores(asked), policy, answers)
+        # Only a solver with settings of its own, perhaps tuned on the dataset, has a configuration to tell.
+        configuration = getattr(solver, "configuration", None)
         record = Record(
             task="analogy",
             system=system.name,
-            dataset=dataset,
+            dataset=portable_path(dataset),
             part=part,
             fingerprint=solver.fingerprint,
-            settings={"scoring": scoring, "out_of_vocabulary": policy},
-            metrics=metrics(dataset, predictions),
+            settings=settings,
+            metrics=metrics(dataset, predictions) | ({"configuration": configuration} if configuration else {}),
             facts=system.facts,
             command=command,
         )
@@ -126,7 +141,7 @@ def _classified(
         blank = Record(
             task="classification",
             system=system.name,
-            dataset=dataset,
+            dataset=portable_path(dataset),
             part="test",
             fingerprint=vectors.fingerprint,
             settings=settings,
@@ -154,7 +169,7 @@ def mapping_records(
         record = Record(
             task="mapping",
             system=system.name,
-            dataset=dataset,
+            dataset=portable_path(dataset),
             part="test",
             fingerprint=vectors.fingerprint,
             settings={},

@@ -13,7 +13,7 @@ from relvec.pairs import Pair
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors
 
-PAIRS_PER_STEP = 1024
+PAIRS_PER_STEP = 256  # some seconds of work on two cores: what a kill may lose
 
 Known = NDArray[np.bool_]
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from relvec.embedding_file import encoded_in_steps
 from relvec.errors import RelvecError
 from relvec.index.kinds import check_kind, faiss
-from relvec.index.pair_index import PairIndex, distinct_pairs
+from relvec.index.pair_index import PairIndex
 from relvec.index.storage import read_meta, writing
+from relvec.index.vocabulary import distinct_pairs
 from relvec.model import BATCH_SIZE, RelBERT
 from relvec.pairs import Pair
 
@@ -35,7 +36,7 @@ def build_index(
     [('Paris', 'France'), ('Tokyo', 'Japan')]
     """
     faiss()
-    target = Path(folder)
+    target = Path(folder).resolve()  # even "." has a name, and so a place beside it
     distinct, labels = distinct_pairs(pairs, relations)
     if not distinct:
         raise RelvecError("There is no pair to index; give at least one.")
@@ -71,7 +72,7 @@ def extend_index(
     >>> extend_index(model, [("Paris", "France"), ("Tokyo", "Japan")], "my.index")
     1
     """
-    target = Path(folder)
+    target = Path(folder).resolve()
     read_meta(target)  # no lock file is put where there is no index
     distinct, labels = distinct_pairs(pairs, relations)
     with writing(target):

@@ -60,6 +60,7 @@ def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = 
     """
     target = Path(path)
     write = check_output(target).write
+    index.compact()
     pairs, relations = index.pairs.pairs(), index.pairs.all_relations()
     if index.is_exact:
         with written_whole(target) as partial:

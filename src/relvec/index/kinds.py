@@ -29,13 +29,12 @@ class Kind:
 
     `rotated_dims` says to how many dimensions vectors of some length are first reduced (PCA, then a random rotation
     that spreads what is left evenly); `make` gives the empty FAISS index for so many dimensions and pairs.
-    `is_exact` kinds keep float32, so that their scores are cosines; `scans_all` kinds look at every pair.
+    `is_exact` kinds keep float32, so that their scores are cosines.
     """
 
     name: str
     description: str
     is_exact: bool
-    scans_all: bool
     make: Callable[[int, int], Any]
     rotated_dims: Callable[[int], int] | None = None
 
@@ -96,11 +95,11 @@ def _hnsw(dim: int, pairs: int) -> Any:
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("flat", "float32, every pair compared", True, True, _flat),
-        Kind("rabitq", "one bit a dimension (RaBitQ), every pair compared", False, True, _rabitq, _five_sixths),
-        Kind("int8", "half the dimensions, a byte each, every pair compared", False, True, _int8, _half),
-        Kind("ivfpq", "product quantization in inverted lists", False, False, _ivfpq, _four_for_each_of_96),
-        Kind("hnsw", "float32 in a graph of neighbours", True, False, _hnsw),
+        Kind("flat", "float32, every pair compared", True, _flat),
+        Kind("rabitq", "one bit a dimension (RaBitQ), every pair compared", False, _rabitq, _five_sixths),
+        Kind("int8", "half the dimensions, a byte each, every pair compared", False, _int8, _half),
+        Kind("ivfpq", "product quantization in inverted lists", False, _ivfpq, _four_for_each_of_96),
+        Kind("hnsw", "float32 in a graph of neighbours", True, _hnsw),
     )
 }
 

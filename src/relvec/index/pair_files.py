@@ -1,6 +1,7 @@
 """Files of pair vectors: word2vec (gensim's KeyedVectors, text or binary), parquet, npz; none is pickled."""
 
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,10 +92,12 @@ def _read_npz(path: Path) -> PairFile:
         with np.load(path, allow_pickle=False) as arrays:
             heads, tails, vectors = (arrays[name] for name in ("head", "tail", "vectors"))
             relations = arrays["relation"] if "relation" in arrays else np.full(len(heads), "")
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise RelvecError(f"{path} is no file of pair vectors ({error}); {fix}.") from error
     if vectors.ndim != 2 or vectors.dtype.kind != "f" or not heads.shape == tails.shape == vectors.shape[:1]:
         raise RelvecError(f"{path} has head {heads.shape}, tail {tails.shape}, vectors {vectors.shape}; {fix}.")
+    if relations.shape != heads.shape:
+        raise RelvecError(f"{path} has head {heads.shape} and relation {relations.shape}; give each pair a relation.")
     return _checked(path, heads.tolist(), tails.tolist(), vectors, relations.tolist())
 
 
@@ -167,6 +170,11 @@ def _checked(path: Path, heads: list[Any], tails: list[Any], vectors: Vectors, r
         raise RelvecError(f"{path}, row {row}: the vector has a number that is not finite; mend or remove it.")
     rows = enumerate(zip(heads, tails, strict=True), start=1)
     pairs = [as_pair(pair, f"{path}, row {row}: ") for row, pair in rows]
+    for row, relation in enumerate(relations, start=1):
+        if not isinstance(relation, str):
+            raise RelvecError(
+                f"{path}, row {row}: the relation {relation!r} is not text; make it text or leave it out."
+            )
     return PairFile(pairs, np.asarray(vectors, dtype=np.float32), relations)
 
 

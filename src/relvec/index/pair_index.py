@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
 from relvec.index.kinds import check_kind
+from relvec.index.origin import Origin
 from relvec.index.storage import Meta, read_folder, read_meta, write_folder, writing
 from relvec.index.vector_store import VectorStore
-from relvec.index.vocabulary import Mask, PairVocabulary
+from relvec.index.vocabulary import Mask, PairVocabulary, distinct_pairs
 from relvec.model import RelBERT
 from relvec.pairs import Pair, Prototype, Relation, as_pair, as_relation, as_relations, is_single
 from relvec.similarity import Vectors, cosine
@@ -33,7 +34,7 @@ class PairIndex:
     """Distinct pairs and their vectors by one model, to be searched with that model only.
 
     Vectors are kept with length 1: an index knows directions, not lengths. Up to 20,000 pairs are kept whole (`flat`);
-    above, `auto` takes `rabitq`: of all kinds measured on 2 cores it was quickest to build, found the most true
+    above, `auto` takes `rabitq`: of the compressed kinds it was quickest to build on 2 cores, found the most true
     neighbours for its 90 bytes a pair, and needs no tuning (`benchmarks/index.py` prints the numbers).
 
     >>> from relvec import RelBERT
@@ -48,15 +49,14 @@ class PairIndex:
     """
 
     def __init__(
-        self, vectors: VectorStore, pairs: PairVocabulary, *, model: str, fingerprint: str, is_writable: bool = True
+        self, vectors: VectorStore, pairs: PairVocabulary, origin: Origin, *, is_writable: bool = True
     ) -> None:
         self.pairs = pairs
-        self.model_name = model
-        self.fingerprint = fingerprint
+        self.origin = origin
         self._vectors = vectors
         self._is_writable = is_writable
         self._removed = np.zeros(len(pairs), dtype=bool)
-        self._checked: weakref.ref[RelBERT] | None = None
+        self._checked: tuple[weakref.ref[RelBERT], Any] | None = None
 
     @classmethod
     def of(cls, model: RelBERT, pairs: Any, *, relations: Sequence[str] | None = None, kind: str = "auto") -> Self:
@@ -64,10 +64,8 @@ class PairIndex:
 
         For a long list, `relvec.index.building.build_index` keeps what is finished on disk.
         """
-        listed = [as_pair(pair) for pair in as_relations(pairs)]
-        distinct, labels = distinct_pairs(listed, relations)
-        vectors = model.encode(distinct)
-        return cls.of_vectors(distinct, vectors, model=model, relations=labels, kind=kind)
+        distinct, labels = distinct_pairs(as_relations(pairs), relations)
+        return cls.of_vectors(distinct, model.encode(distinct), model=model, relations=labels, kind=kind)
 
     @classmethod
     def of_vectors(
@@ -88,17 +86,20 @@ class PairIndex:
         >>> PairIndex.of_vectors(pairs, model.encode(pairs), model=model)
         PairIndex(2 pairs, 16 dimensions, kind='flat', model='tiny-roberta')
         """
-        if not pairs:
+        distinct, labels = distinct_pairs(pairs, relations)
+        if not distinct:
             raise RelvecError("There is no pair to index; give at least one.")
+        if len(distinct) < len(pairs):
+            raise RelvecError(f"{len(pairs) - len(distinct)} of the pairs are given more than once; give each once.")
         if vectors.shape != (len(pairs), model.dim):
             shape = " x ".join(map(str, vectors.shape))
             raise RelvecError(
                 f"The vectors are {shape} where {len(pairs)} pairs and {model.name} need {len(pairs)} x {model.dim}; "
                 "give the vectors that this model made."
             )
-        vocabulary = PairVocabulary.of(pairs, relations)
+        vocabulary = PairVocabulary.of(distinct, labels)
         store = VectorStore.of(vectors, check_kind(kind, len(pairs)), show_progress)
-        return cls(store, vocabulary, model=model.name, fingerprint=model.fingerprint)
+        return cls(store, vocabulary, Origin.of(model))
 
     @classmethod
     def load(cls, folder: str | Path, *, writable: bool = False) -> Self:
@@ -107,8 +108,7 @@ class PairIndex:
         A `writable` one is read into memory; to change the folder itself, use `editing`.
         """
         stored = read_folder(Path(folder), mapped=not writable)
-        meta = stored.meta
-        return cls(stored.vectors, stored.pairs, model=meta.model, fingerprint=meta.fingerprint, is_writable=writable)
+        return cls(stored.vectors, stored.pairs, stored.meta.origin, is_writable=writable)
 
     def save(self, folder: str | Path) -> Meta:
         """Write the index as a folder, whole or not at all; what was removed is left out."""
@@ -140,7 +140,7 @@ class PairIndex:
     def write(self, folder: Path) -> Meta:
         """What `save` does, for a caller that holds the lock (`storage.writing`) already."""
         self.compact()
-        return write_folder(folder, self._vectors, self.pairs, model=self.model_name, fingerprint=self.fingerprint)
+        return write_folder(folder, self._vectors, self.pairs, self.origin)
 
     def __len__(self) -> int:
         return len(self.pairs) - int(self._removed.sum())
@@ -167,12 +167,17 @@ class PairIndex:
         listed = [as_pair(pair) for pair in as_relations(pairs)]
         self.compact()
         distinct, labels = distinct_pairs(listed, relations)
+        if vectors is not None and vectors.shape != (len(listed), self.dim):
+            shape = " x ".join(map(str, vectors.shape))
+            raise RelvecError(f"The vectors are {shape}, not {len(listed)} x {self.dim}; give one for each pair.")
         is_new = self.pairs.rows_of(distinct) < 0
         new = [pair for pair, keep in zip(distinct, is_new, strict=True) if keep]
         if not new:
             return 0
         if vectors is None:
             rows = model.encode(new)
+        elif len(new) == len(listed):
+            rows = vectors  # they may lie on disk, where a choice of them would be a copy in memory
         else:
             place = {pair: row for row, pair in reversed(list(enumerate(listed)))}
             rows = vectors[[place[pair] for pair in new]]
@@ -201,15 +206,11 @@ class PairIndex:
             self._removed = np.zeros(len(self.pairs), dtype=bool)
 
     def check_model(self, model: RelBERT) -> None:
-        """Refuse a model that did not make these vectors; its weights are compared once."""
-        if self._checked is not None and self._checked() is model:
-            return
-        if model.fingerprint != self.fingerprint:
-            raise RelvecError(
-                f"The index was made with another model ({self.model_name}) than this {model.name}; use that model, "
-                "or build an index with this one."
-            )
-        self._checked = weakref.ref(model)
+        """Refuse a model that did not make these vectors; one that has not changed since is not asked again."""
+        state = _state(model)
+        if self._checked is None or self._checked[0]() is not model or self._checked[1] != state:
+            self.origin.check(model)
+            self._checked = weakref.ref(model), state
 
     def neighbours(
         self,
@@ -217,15 +218,16 @@ class PairIndex:
         query: Any,
         k: int = 10,
         *,
-        rerank: int = RERANKED,
+        rerank: int | None = None,
         exclude_shared_words: bool = True,
         relations: Iterable[str] | None = None,
     ) -> list[Neighbour]:
         """The k pairs whose relation is most like that of the query: a pair, or several (the mean of their vectors).
 
-        score(p) = cos(x_query, x_p). Of a compressed index the best `rerank` candidates are encoded again, which makes
-        their scores exact; further ones keep their estimates. The query's own pairs and their reverses never count,
-        nor, unless told otherwise, does a pair that has a word of the query. `relations` keeps to pairs so labelled.
+        score(p) = cos(x_query, x_p). Of a compressed index the best `rerank` candidates (32, or 2k if that is more) are
+        encoded again, which makes their scores exact; if they are fewer than k, the others keep their estimates. The
+        query's own pairs and their reverses never count, nor, unless told otherwise, does a pair that has a word of
+        the query. `relations` keeps to pairs so labelled.
         """
         if k < 1:
             raise RelvecError(f"{k} neighbours cannot be found; ask for 1 or more.")
@@ -233,8 +235,11 @@ class PairIndex:
         self.check_model(model)
         vector = model.encode(relation)
         allowed = self._allowed(relation, exclude_shared_words, relations)
-        wanted = k if self.is_exact else max(k, rerank)
-        return self._reranked(model, vector, *self.search(vector, wanted, allowed), rerank)[:k]
+        if self.is_exact:
+            rerank = 0
+        elif rerank is None:
+            rerank = max(RERANKED, 2 * k)
+        return self._reranked(model, vector, *self.search(vector, max(k, rerank), allowed), rerank)[:k]
 
     def search(
         self, vector: NDArray[np.float32], k: int, allowed: Mask | None = None
@@ -270,7 +275,7 @@ class PairIndex:
         rerank: int,
     ) -> list[Neighbour]:
         pairs = [self.pairs.pair(row) for row in rows]
-        if not self.is_exact and rerank > 0 and pairs:
+        if rerank > 0 and pairs:
             exact = model.encode(pairs[:rerank], truncate=True)
             scores = np.concatenate([cosine(vector[None], exact)[0], scores[rerank:]])
         order = np.argsort(-scores, kind="stable")
@@ -281,7 +286,13 @@ class PairIndex:
             raise RelvecError("This index was opened for reading; open it with PairIndex.editing to change it.")
 
     def __repr__(self) -> str:
-        return f"PairIndex({len(self):,} pairs, {self.dim} dimensions, kind={self.kind!r}, model={self.model_name!r})"
+        return f"PairIndex({len(self):,} pairs, {self.dim} dimensions, kind={self.kind!r}, model={self.origin.model!r})"
+
+
+def _state(model: RelBERT) -> Any:
+    """What changes when a model is trained further or its pooling set; quick, unlike a look at the weights."""
+    weights = model.encoder.parameters()
+    return model.pooling, [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in weights]
 
 
 def as_query(query: Any) -> Relation:
@@ -294,20 +305,5 @@ def as_query(query: Any) -> Relation:
     """
     if is_single(query):
         return as_relation(query)
-    pairs = as_relations(query)
-    return pairs[0] if len(pairs) == 1 else Prototype(pair for pair in pairs if not isinstance(pair, Prototype))
-
-
-def distinct_pairs(pairs: Sequence[Pair], relations: Sequence[str] | None = None) -> tuple[list[Pair], list[str]]:
-    """Each pair once, with the first relation that it is given.
-
-    >>> distinct_pairs([("a", "b"), ("c", "d"), ("a", "b")], ["", "r", "s"])
-    ([('a', 'b'), ('c', 'd')], ['s', 'r'])
-    """
-    found: dict[Pair, str] = {}
-    names = [""] * len(pairs) if relations is None else list(relations)
-    if len(names) != len(pairs):
-        raise RelvecError(f"There are {len(names)} relations for {len(pairs)} pairs; give one for each.")
-    for pair, name in zip(pairs, names, strict=True):
-        found[pair] = found.get(pair) or name
-    return list(found), list(found.values())
+    relations = as_relations(query)
+    return relations[0] if len(relations) == 1 else RelBERT.prototype(relations)

@@ -7,7 +7,7 @@ old version or the new one, never a mixture; one that has opened the old files k
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from filelock import FileLock
 from relvec.errors import RelvecError
 from relvec.files import written_whole
 from relvec.index.kinds import KINDS
+from relvec.index.origin import Origin
 from relvec.index.vector_store import VectorStore
 from relvec.index.vocabulary import PairVocabulary
 
@@ -30,6 +31,7 @@ class Meta:
 
     model: str
     fingerprint: str
+    probes: str = field(repr=False)
     dim: int
     kind: str
     count: int
@@ -37,6 +39,10 @@ class Meta:
     vectors_bytes: int
     pairs_bytes: int
     format: int = FORMAT
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(self.model, self.fingerprint, self.probes)
 
     def vectors_file(self, folder: Path) -> Path:
         return folder / f"vectors-{self.version}.faiss"
@@ -80,7 +86,10 @@ def read_meta(folder: Path) -> Meta:
             fix = "build the index again with this relvec"
             raise RelvecError(f"{folder / META} has format {found.get('format')!r}, not {FORMAT}; {fix}.")
         meta = Meta(**found)
-        if meta.kind not in KINDS or not all(isinstance(number, int) for number in (meta.dim, meta.count)):
+        for known in fields(meta):
+            if type(getattr(meta, known.name)) is not known.type:
+                raise ValueError(f"{known.name} {getattr(meta, known.name)!r}")
+        if meta.kind not in KINDS or meta.count < 1 or meta.origin.vectors.shape[1] != meta.dim:
             raise ValueError(f"kind {meta.kind!r}, dim {meta.dim!r}, count {meta.count!r}")
     except RelvecError:
         raise
@@ -134,17 +143,18 @@ def writing(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def write_folder(folder: Path, vectors: VectorStore, pairs: PairVocabulary, *, model: str, fingerprint: str) -> Meta:
+def write_folder(folder: Path, vectors: VectorStore, pairs: PairVocabulary, origin: Origin) -> Meta:
     """Write the next version; call it inside `writing`."""
     version = 1 + max((_version(file) for file in folder.glob("vectors-*.faiss")), default=0)
-    meta = Meta(model, fingerprint, vectors.dim, vectors.kind.name, len(pairs), version, 0, 0)
+    made_by = (origin.model, origin.fingerprint, origin.probes)
+    meta = Meta(*made_by, vectors.dim, vectors.kind.name, len(pairs), version, vectors_bytes=0, pairs_bytes=0)
     try:
         with written_whole(meta.vectors_file(folder)) as path:
             vectors.write(path)
         with written_whole(meta.pairs_file(folder)) as path:
             pairs.write(path)
-        sizes = (file.stat().st_size for file in (meta.vectors_file(folder), meta.pairs_file(folder)))
-        meta = Meta(model, fingerprint, vectors.dim, vectors.kind.name, len(pairs), version, *sizes)
+        vectors_bytes, pairs_bytes = (_size(file) for file in (meta.vectors_file(folder), meta.pairs_file(folder)))
+        meta = replace(meta, vectors_bytes=vectors_bytes, pairs_bytes=pairs_bytes)
         with written_whole(folder / META) as path:
             path.write_text(json.dumps(asdict(meta), indent=2) + "\n", encoding="utf-8")
     except OSError as error:

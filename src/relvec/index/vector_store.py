@@ -70,17 +70,25 @@ class VectorStore:
 
     def search(self, query: NDArray[np.float32], count: int, allowed: Mask | None = None) -> tuple[Vectors, Rows]:
         """Cosines (estimates, if the kind is not exact) and rows of the best, of those that are allowed."""
-        library = faiss()
-        index, rows = self._index, None if allowed is None else int(allowed.sum())
-        count = min(count, len(self) if rows is None else rows)
+        rows = len(self) if allowed is None else int(allowed.sum())
+        count = min(count, rows)
         if count < 1:
             return np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64)
+        is_narrow = rows < NARROW * len(self)
+        scores, places = self._nearest(query, count, allowed, everywhere=is_narrow)
+        if len(places) < count and not is_narrow:  # a graph or its lists may end before enough are found
+            return self._nearest(query, count, allowed, everywhere=True)
+        return scores, places
+
+    def _nearest(
+        self, query: NDArray[np.float32], count: int, allowed: Mask | None, *, everywhere: bool
+    ) -> tuple[Vectors, Rows]:
+        library = faiss()
+        index, core = self._index, self._core
         selector = None if allowed is None else library.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))
-        is_narrow = rows is not None and rows < NARROW * len(self)
-        core = self._core
         if isinstance(core, library.IndexIVF):
-            params = library.SearchParametersIVF(sel=selector, nprobe=core.nlist if is_narrow else core.nprobe)
-        elif isinstance(core, library.IndexHNSW) and not is_narrow:
+            params = library.SearchParametersIVF(sel=selector, nprobe=core.nlist if everywhere else core.nprobe)
+        elif isinstance(core, library.IndexHNSW) and not everywhere:
             params = library.SearchParametersHNSW(sel=selector, efSearch=max(core.hnsw.efSearch, 2 * count))
         else:
             params = library.SearchParameters(sel=selector)
@@ -122,11 +130,8 @@ class VectorStore:
     def read(cls, path: Path, kind: Kind, *, mapped: bool) -> Self:
         """Open a file; a mapped one is read from disk as it is needed, and cannot be changed."""
         library = faiss()
-        flags = 0
-        if mapped:
-            flags = library.IO_FLAG_MMAP_IFC if kind.scans_all or kind.is_exact else library.IO_FLAG_MMAP
         try:
-            return cls(kind, library.read_index(str(path), flags))
+            return cls(kind, library.read_index(str(path), library.IO_FLAG_MMAP_IFC if mapped else 0))
         except RuntimeError as error:
             raise RelvecError(f"{path} is no whole FAISS file ({_reason(error)}); build the index again.") from error
 

@@ -1,17 +1,18 @@
 """The pairs of an index: each word once, two numbers a pair, perhaps the name of its relation."""
 
 import zipfile
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError, did_you_mean
-from relvec.pairs import Pair
+from relvec.pairs import Pair, as_pair, as_word
 
 Numbers = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -45,7 +46,7 @@ class PairVocabulary:
         name: dict[str, int] = {"": 0}
         labels = np.zeros(len(pairs), dtype=np.int32)
         if relations is not None:
-            labels[:] = [name.setdefault(relation, len(name)) for relation in relations]
+            labels[:] = [name.setdefault(_label(relation), len(name)) for relation in relations]
         return cls(list(number), heads, tails, list(name), labels)
 
     def __len__(self) -> int:
@@ -71,13 +72,14 @@ class PairVocabulary:
 
     def with_word(self, words: Iterable[str]) -> Mask:
         """Which rows have one of the words as head or tail; upper and lower case are alike."""
-        return self.with_head(words) | np.isin(self.tails, self._numbers(words))
+        is_one = self._is_one_of(words)
+        return is_one[self.heads] | is_one[self.tails]
 
     def with_head(self, words: Iterable[str]) -> Mask:
-        return np.isin(self.heads, self._numbers(words))
+        return self._is_one_of(words)[self.heads]
 
     def with_tail(self, words: Iterable[str]) -> Mask:
-        return np.isin(self.tails, self._numbers(words))
+        return self._is_one_of(words)[self.tails]
 
     def with_relation(self, relations: Iterable[str]) -> Mask:
         """Which rows have one of the relations; a relation that no row has is an error."""
@@ -121,11 +123,15 @@ class PairVocabulary:
             with np.load(path, allow_pickle=False) as file:
                 words, relations = (bytes(file[name]).decode().split("\n") for name in ("words", "relations"))
                 return cls(words, file["heads"], file["tails"], relations, file["labels"])
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise RelvecError(f"{path} is no whole table of pairs ({error}); build the index again.") from error
 
-    def _numbers(self, words: Iterable[str]) -> list[int]:
-        return [number for word in words for number in self._spelled_alike.get(word.casefold(), ())]
+    def _is_one_of(self, words: Iterable[str]) -> Mask:
+        """Of each word of the vocabulary."""
+        is_one = np.zeros(len(self.words), dtype=bool)
+        for word in words:
+            is_one[self._spelled_alike.get(word.casefold(), [])] = True
+        return is_one
 
     @cached_property
     def _row_of(self) -> dict[Pair, int]:
@@ -137,6 +143,29 @@ class PairVocabulary:
         for number, word in enumerate(self.words):
             numbers.setdefault(word.casefold(), []).append(number)
         return numbers
+
+
+def distinct_pairs(pairs: Sequence[Any], relations: Sequence[str] | None = None) -> tuple[list[Pair], list[str]]:
+    """Each pair once, with the first relation that it is given.
+
+    >>> distinct_pairs([("a", "b"), ("c", "d"), ("a", "b")], ["", "r", "s"])
+    ([('a', 'b'), ('c', 'd')], ['s', 'r'])
+    """
+    found: dict[Pair, str] = {}
+    names = [""] * len(pairs) if relations is None else list(relations)
+    if len(names) != len(pairs):
+        raise RelvecError(f"There are {len(names)} relations for {len(pairs)} pairs; give one for each.")
+    for number, (given, name) in enumerate(zip(pairs, names, strict=True), start=1):
+        pair = as_pair(given, f"Pair {number}: ")
+        found[pair] = found.get(pair) or name
+    return list(found), list(found.values())
+
+
+def _label(relation: str) -> str:
+    """A line break within a name would make two names of it in the file."""
+    if not isinstance(relation, str):
+        raise RelvecError(f"The relation {relation!r} is not text; give each pair a name, or an empty one.")
+    return as_word(relation, "The relation ") if relation.strip() else ""
 
 
 def _as_bytes(lines: list[str]) -> NDArray[np.uint8]:

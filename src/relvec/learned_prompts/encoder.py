@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from relvec.model import BATCH_SIZE, RelBERT
+from relvec.model import BATCH_SIZE, RelBERT, batches_by_length
 from relvec.pairs import Pair
 
 
@@ -39,8 +39,8 @@ class PromptEncoder:
                 found[[row - rows.start for row in chunk]] = self._forward(triggers, chunk).float()
         return found
 
-    def trigger_gradient(self, triggers: Sequence[int], position: int, vector_gradients: Tensor) -> Tensor:
-        """The gradient with respect to the input embedding of one trigger, summed over all pairs.
+    def trigger_gradients(self, triggers: Sequence[int], vector_gradients: Tensor) -> Tensor:
+        """The gradients with respect to the input embeddings of the triggers, summed over all pairs: [triggers, d].
 
         `vector_gradients` [pairs, dim] is the gradient with respect to the vectors. Each chunk is computed with
         gradient by itself (gradient caching), so memory does not grow with the data.
@@ -50,8 +50,8 @@ class PromptEncoder:
             with _embedded(self.model) as embedded:
                 vectors = self._forward(triggers, chunk)
             (gradient,) = torch.autograd.grad(vectors, embedded, vector_gradients[chunk].to(vectors.dtype))
-            at_trigger = gradient[torch.arange(len(chunk)), self._places[chunk, position]].float().sum(dim=0)
-            total = at_trigger if total is None else total + at_trigger
+            at_triggers = gradient[torch.arange(len(chunk)).unsqueeze(1), self._places[chunk]].float().sum(dim=0)
+            total = at_triggers if total is None else total + at_triggers
         assert total is not None
         return total
 
@@ -67,9 +67,8 @@ class PromptEncoder:
 
     def _chunks(self, rows: range) -> Iterator[list[int]]:
         """Rows of similar length: always the same for the same rows, so that results repeat to the last bit."""
-        ordered = sorted(rows, key=lambda row: -len(self._tokens[row]))
-        for start in range(0, len(ordered), BATCH_SIZE):
-            yield ordered[start : start + BATCH_SIZE]
+        for chunk in batches_by_length([len(self._tokens[row]) for row in rows], BATCH_SIZE):
+            yield [rows[place] for place in chunk]
 
 
 @contextmanager

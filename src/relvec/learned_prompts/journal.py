@@ -21,38 +21,40 @@ class Journal:
 
     def __init__(self, path: str | Path, job: str) -> None:
         self._path = Path(path)
+        header = _line({"job": job})
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            lines = self._whole_lines()
+            content = self._path.read_bytes() if self._path.exists() else b""
         except OSError as error:
-            raise RelvecError(f"Cannot write {self._path}: {error.strerror}; choose another output.") from error
-        self.entries: list[Entry] = lines[1:]
-        if not lines:
-            self._write({"job": job})
-        elif lines[0] != {"job": job}:
+            raise RelvecError(f"Cannot read {self._path}: {error.strerror}; choose another output.") from error
+        if not content.startswith(header) and not header.startswith(content):
             problem = f"{self._path} belongs to a search with other settings or other data"
             raise RelvecError(f"{problem}; remove it, or choose another output.")
+        whole = content[: content.rfind(b"\n") + 1]  # the last line may have been cut off with the search
+        self.entries = self._read(whole.removeprefix(header))
+        self._append(b"" if whole else header, after=len(whole))
 
     def add(self, entry: Entry) -> None:
-        self._write(entry)
+        self._append(_line(entry))
         self.entries.append(entry)
 
-    def _write(self, entry: Entry) -> None:
+    def _append(self, line: bytes, after: int | None = None) -> None:
+        """Write a line at the end of the file, which is first cut to `after` bytes."""
         try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+            with self._path.open("ab") as file:
+                if after is not None:
+                    file.truncate(after)
+                file.write(line)
         except OSError as error:
-            raise RelvecError(f"Cannot write {self._path}: {error.strerror}; free space and start again.") from error
+            problem = f"Cannot write {self._path}: {error.strerror}"
+            raise RelvecError(f"{problem}; free space, or choose another output.") from error
 
-    def _whole_lines(self) -> list[Entry]:
-        """What the file holds; a last line that was cut off with the search is cut from the file."""
-        if not self._path.exists():
-            return []
-        content = self._path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        if whole != content:
-            self._path.write_bytes(whole)
+    def _read(self, lines: bytes) -> list[Entry]:
         try:
-            return [json.loads(line) for line in whole.splitlines()]
+            return [json.loads(line) for line in lines.splitlines()]
         except ValueError as error:
-            raise RelvecError(f"{self._path} is not the journal of a search; choose another output.") from error
+            raise RelvecError(f"{self._path} is damaged ({error}); remove it to start again.") from error
+
+
+def _line(entry: Entry) -> bytes:
+    return (json.dumps(entry, ensure_ascii=False) + "\n").encode()

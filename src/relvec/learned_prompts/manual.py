@@ -39,7 +39,8 @@ def manual_losses(
     """
     check_relations(relations)
     objective = PromptObjective(relations, "valid")
-    model = RelBERT.from_pretrained(base, pooling=pooling, device=device)
+    first = next(iter(MANUAL_TEMPLATES))  # the base's own template, if it has one, need not suit the pooling
+    model = RelBERT.from_pretrained(base, template=first, pooling=pooling, device=device)
     losses = []
     with progress_bar(len(MANUAL_TEMPLATES), "Templates", unit="template", show=show_progress) as bar:
         for number, template in MANUAL_TEMPLATES.items():

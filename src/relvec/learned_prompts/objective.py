@@ -48,7 +48,7 @@ class PromptObjective:
             _training_batch(train, seed) if part == "train" else validation_batch(train, split(relations, "valid"))
         )
         if not len(self._batch.triples):
-            raise RelvecError(f"The {part} part of the data has no triples; add relations, or rate some pairs low.")
+            raise RelvecError(f"The {part} part of the data has no triples; rate more pairs of the relations low.")
         self._triplet = Triplet(0, margin)
 
     @property
@@ -72,11 +72,12 @@ class PromptObjective:
     def by_relation(self, vectors: Tensor) -> Tensor:
         """The part of each relation in the loss: [relations], the mean of which is the loss.
 
-        relations / triples * sum of the terms of the triples whose anchor is of the relation
+        relations / triples * sum of term / 2 over its triples as anchor, and again over those as negative
         """
         terms = self._terms(vectors)
-        anchor = self._batch.triples[:, 0].to(terms.device)
-        sums = terms.new_zeros(self.relations).index_add(0, self._batch.relation.to(terms.device)[anchor], terms)
+        relation = self._batch.relation[self._batch.triples[:, [0, 2]]].to(terms.device)
+        halves = (terms / 2).unsqueeze(1).expand(-1, 2)
+        sums = terms.new_zeros(self.relations).index_add(0, relation.flatten(), halves.flatten())
         return sums * (self.relations / self.triples)
 
     def _terms(self, vectors: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from relvec.errors import RelvecError
 from relvec.learned_prompts.lengths import Lengths
 from relvec.learned_prompts.new_tokens import add_tokens, embedding_table, rows_replaced, token_ids, write_rows
 from relvec.learned_prompts.trigger_encoder import TriggerEncoder
-from relvec.model import BATCH_SIZE, RelBERT
+from relvec.model import BATCH_SIZE, RelBERT, batches_by_length
 from relvec.pairs import Pair
 from relvec.prompts import Template
 from relvec.training.batch import Batch
@@ -57,19 +57,18 @@ class PromptTuner:
     def vectors(self, pairs: Sequence[Pair]) -> Tensor:
         """The vectors of pairs under the prompt being learned: [pairs, dim], differentiable in the trigger encoder."""
         tokens = self.model.token_ids(pairs)
-        order = sorted(range(len(tokens)), key=lambda row: -len(tokens[row]))  # so that chunks have little padding
-        chunks = [order[start : start + BATCH_SIZE] for start in range(0, len(order), BATCH_SIZE)]
+        chunks = list(batches_by_length([len(row) for row in tokens], BATCH_SIZE))
         with rows_replaced(self.model.encoder, self._ids, self.triggers()):
             encoded = torch.cat([self.model.vectors_of_tokens([tokens[row] for row in chunk]) for chunk in chunks])
-        return encoded[torch.tensor(order, device=encoded.device).argsort()].float()
+        order = torch.tensor([row for chunk in chunks for row in chunk], device=encoded.device)
+        return encoded[order.argsort()].float()
 
     def step(self, batch: Batch) -> float:
         """One update by the triplet loss of a batch; its value before the update is returned."""
         batch = batch.to(self.model.device)
-        vectors = self.vectors(batch.pairs)
-        if not vectors.isfinite().all():  # the loss takes distances that are no numbers for 0
-            raise RelvecError("P-tuning has left the numbers that a computer can hold; lower the learning rate.")
-        loss: Tensor = self._loss(vectors[batch.row], batch)
+        loss: Tensor = self._loss(self.vectors(batch.pairs)[batch.row], batch)
+        if not loss.isfinite():
+            raise RelvecError(f"The loss of P-tuning is {loss.item()}; lower the learning rate.")
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.triggers.parameters(), MAX_GRADIENT_NORM)

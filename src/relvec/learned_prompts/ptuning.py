@@ -65,9 +65,12 @@ def ptune(
     for name, value in (("triples_per_batch", triples_per_batch), ("evaluate_every", evaluate_every)):
         if value < 1:
             raise RelvecError(f"P-tuning cannot have a {name} of {value}; use 1 or more.")
-    if not learning_rate > 0:
-        raise RelvecError(f"P-tuning learns nothing at a learning rate of {learning_rate}; use one such as 1e-3.")
-    sampler = TripleBatches(split(relations, "train"), triples_per_batch, seed)
+    for name, share in (("learning rate", learning_rate), ("number of epochs", epochs if steps is None else 1)):
+        if not 0 < share < math.inf:
+            raise RelvecError(f"P-tuning cannot have a {name} of {share}; use a number above 0.")
+    train = split(relations, "train")
+    _check_negatives(train)
+    sampler = TripleBatches(train, triples_per_batch, seed)
     steps = math.ceil(epochs * sampler.steps_per_epoch) if steps is None else steps
     if steps < 1:
         raise RelvecError(f"P-tuning in {steps} steps learns nothing; use 1 or more.")
@@ -106,6 +109,13 @@ def ptune(
     draw_history(result, output / "loss.svg")
     (output / CHECKPOINT_NAME).unlink(missing_ok=True)
     return result
+
+
+def _check_negatives(train: Sequence[RatedRelation]) -> None:
+    for relation in train:
+        if not relation.negatives:
+            problem = f"Relation {relation.name!r} has no badly rated pair to train on, as the first is held out"
+            raise RelvecError(f"{problem}; rate two of its pairs low, leave it out, or use AutoPrompt.")
 
 
 class _Run:

@@ -1,7 +1,7 @@
 """Candidates race on ever more relations, and the hopeless drop out early."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import torch
@@ -11,7 +11,7 @@ from relvec.learned_prompts.objective import PromptObjective
 
 FIRST_ROUND = 6  # relations
 GROWTH = 1.5  # from round to round
-STANDARD_ERRORS = 2.0  # by which a candidate may be behind the leader
+STANDARD_ERRORS = 2.5  # by which a candidate may be behind the leader
 
 
 class Race:
@@ -47,21 +47,24 @@ class Race:
             return [float(self.loss(vectors))]
         return self._rounds[number].by_relation(vectors[self._rows[number]]).tolist()
 
-    def survivors(self, number: int, losses: Mapping[int, list[float]]) -> list[int]:
-        """Who goes on from a round; the winner alone from the last.
+    def survivors(self, number: int, current: Sequence[float], losses: Mapping[int, Sequence[float]]) -> list[int]:
+        """Which candidates go on from a round, in their order; from the last, the best alone, if it beats `current`.
 
-        How much a candidate is worse than the leader has a mean d and a standard deviation s over the n of N relations
-        of a round. It goes on if
+        `current` are the losses of the prompt as it is, `losses` those of the candidates. How much a candidate is worse
+        than the best of them all has a mean d and a standard deviation s over the n of N relations of a round. It goes
+        on if
 
-            d <= 2 * s / sqrt(n) * sqrt(1 - n / N),  two standard errors in a finite population
+            d <= 2.5 * 2 * s / sqrt(n) * sqrt(1 - n / N),  2.5 standard errors
+
+        of a mean over pairs of relations (an anchor's and a negative's, hence the 2) in a finite population.
         """
         names = list(losses)
-        table = torch.tensor([losses[name] for name in names], dtype=torch.float64)
-        leader = int(table.mean(dim=1).argmin())
         if number == self.last:
-            return [names[leader]]
-        behind = table - table[leader]
+            best = min(names, key=lambda name: losses[name][0])
+            return [best] if losses[best][0] < current[0] else []
+        table = torch.tensor([current, *losses.values()], dtype=torch.float64)
+        behind = (table - table[table.mean(dim=1).argmin()])[1:]
         seen, total = self.relations[number], self.relations[-1]
-        error = behind.std(dim=1) * math.sqrt((1 - seen / total) / seen)
+        error = 2 * behind.std(dim=1) * math.sqrt((1 - seen / total) / seen)
         goes_on = behind.mean(dim=1) <= STANDARD_ERRORS * error
         return [name for name, stays in zip(names, goes_on.tolist(), strict=True) if stays]

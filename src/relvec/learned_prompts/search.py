@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from relvec.data.rated import RatedRelation
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, one_of
 from relvec.learned_prompts.autoprompt import autoprompt
 from relvec.learned_prompts.journal import Journal
 from relvec.learned_prompts.lengths import Lengths
@@ -46,7 +46,6 @@ def search(
             results.append(PromptResult.load(place))
             continue
         learned = METHODS[method](base, relations, lengths, place, show_progress=show_progress, **settings)
-        learned.save(place)
         journal.add({"lengths": str(lengths), "validation_loss": learned.validation_loss, "text": learned.text})
         results.append(learned)
     draw_grid(results, folder / "losses.svg")
@@ -55,9 +54,7 @@ def search(
 
 def check_settings(method: str, settings: Iterable[str]) -> None:
     """Refuse an unknown method, and a setting that it does not have."""
-    if method not in METHODS:
-        raise RelvecError(f"Unknown method {method!r}; choose one of {', '.join(METHODS)}.")
-    known = signature(METHODS[method]).parameters
+    known = signature(METHODS[one_of("method", method, METHODS)]).parameters
     for name in settings:
         if name not in known:
             raise RelvecError(f"The method {method} has no setting {name}; leave it out, or choose another method.")

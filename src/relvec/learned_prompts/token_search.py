@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from relvec.data.rated import RatedRelation
+from relvec.errors import RelvecError
 from relvec.learned_prompts.candidates import best_candidates, input_embeddings, usable_tokens
 from relvec.learned_prompts.encoder import PromptEncoder
 from relvec.learned_prompts.journal import HISTORY_NAME, Entry, Journal
@@ -24,10 +25,11 @@ from relvec.prompts.template import MASK
 
 @dataclass
 class _Prompt:
-    """Triggers by their vocabulary numbers, and their vectors as far as they were needed, round by round."""
+    """Triggers by their vocabulary numbers, and what was computed of them: vectors round by round, gradients."""
 
     triggers: list[int]
     vectors: list[Tensor] = field(default_factory=list)
+    gradients: Tensor | None = None
 
 
 class TokenSearch:
@@ -100,6 +102,9 @@ class TokenSearch:
 
     def run(self, iterations: int, show_progress: bool | None = None) -> None:
         """Go on until so many iterations are done."""
+        if self._done > iterations:
+            problem = f"The search has already done {self._done} iterations"
+            raise RelvecError(f"{problem}; ask for as many or more, or choose another output.")
         if self._done < 0:
             (loss,) = self._losses(self._prompt, self._race.last)
             self._add({"iteration": 0, "loss": loss})
@@ -114,25 +119,23 @@ class TokenSearch:
         if position in self._tried:  # the candidates would be the same again
             self._add(entry)
             return
-        best, loss = self._best(iteration, position, bar)
-        if best is not self._prompt:
-            entry |= {"changed": True, "loss": loss, "token": self._token_of[best.triggers[position]]}
-        self._add(entry)
-        if entry["changed"]:
-            self._prompt = best  # with its vectors
+        better = self._better(iteration, position, bar)
+        if better is None:
+            self._add(entry)
+            return
+        token, prompt, loss = better
+        self._add(entry | {"changed": True, "loss": loss, "token": self._token_of[token]})
+        self._prompt = prompt  # with its vectors
 
-    def _best(self, iteration: int, position: int, bar: Any) -> tuple[_Prompt, float]:
-        """The winner among the candidates for a trigger and the prompt as it is, and the winner's loss."""
-        current, candidates = self._prompt.triggers[position], self._candidates_at(position)
-        racers = {current: self._prompt}  # first, so that only a lower loss beats it
-        racers |= {token: _Prompt(_replaced(self._prompt.triggers, position, token)) for token in candidates}
+    def _better(self, iteration: int, position: int, bar: Any) -> tuple[int, _Prompt, float] | None:
+        """The best candidate for a trigger, the prompt with it and its loss; None if none beats what is there."""
+        triggers = self._prompt.triggers
+        racers = {token: _Prompt(_replaced(triggers, position, token)) for token in self._candidates_at(position)}
+        losses: dict[int, list[float]] = {}
         for number in range(self._race.last if self._exhaustive else 0, self._race.last + 1):
-            losses: dict[int, list[float]] = {}
+            losses = {}
             for token, prompt in racers.items():
                 candidate = self._token_of[token]
-                if token == current:
-                    losses[token] = self._losses(prompt, number)
-                    continue
                 if (candidate, number) not in self._known:
                     entry = {"iteration": iteration, "position": position, "candidate": candidate, "round": number}
                     self._add({**entry, "losses": self._losses(prompt, number)})
@@ -140,18 +143,21 @@ class TokenSearch:
                 if number == self._race.last and losses[token] > min(losses.values()):
                     prompt.vectors.clear()  # only those of the best are needed again
                 bar.set_postfix(loss=f"{self.loss:.4f}", candidates=len(racers), relations=self._race.relations[number])
-            racers = {token: racers[token] for token in self._race.survivors(number, losses)}
-            if list(racers) == [current]:
-                return self._prompt, self.loss
+            current = self._losses(self._prompt, number)
+            racers = {token: racers[token] for token in self._race.survivors(number, current, losses)}
+            if not racers:
+                return None
         ((token, prompt),) = racers.items()
-        return prompt, losses[token][0]
+        return token, prompt, losses[token][0]
 
     def _candidates_at(self, position: int) -> list[int]:
         """The tokens that promise most for a trigger."""
-        vectors = self._vectors(self._prompt, self._race.last).clone().requires_grad_()
-        (vector_gradients,) = torch.autograd.grad(self._race.loss(vectors), vectors)
-        gradient = self._encoder.trigger_gradient(self._prompt.triggers, position, vector_gradients)
-        current = self._prompt.triggers[position]
+        prompt = self._prompt
+        if prompt.gradients is None:  # one pass for all triggers, until one of them changes
+            vectors = self._vectors(prompt, self._race.last).clone().requires_grad_()
+            (vector_gradients,) = torch.autograd.grad(self._race.loss(vectors), vectors)
+            prompt.gradients = self._encoder.trigger_gradients(prompt.triggers, vector_gradients)
+        gradient, current = prompt.gradients[position], prompt.triggers[position]
         return best_candidates(self._embeddings, gradient, self._usable, current, self._candidates)
 
     def _losses(self, prompt: _Prompt, number: int) -> list[float]:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
+from relvec.evaluation.portable import last_part
 from relvec.evaluation.questions import ANALOGY_DATASETS
 from relvec.evaluation.records import Record, of_task
-from relvec.report.commands import last_part
 from relvec.report.measured import (
     Entry,
     Measured,

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_ROWS = 12
+MOST_ROWS = 10
 MOST_PANELS = 3  # side by side
+MOST_LANGUAGE_MODELS = 6
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 BLUE, ORANGE, SKY, GREY = "#0072B2", "#E69F00", "#56B4E9", "#9A9A9A"
@@ -33,11 +34,13 @@ _STYLE = {
     "legend.frameon": False,
     "text.parse_math": False,  # a name may hold dollars
     "svg.hashsalt": "relvec",  # else the ids differ from run to run
+    "svg.fonttype": "none",  # letters as text, not as outlines: half the size
+    "font.sans-serif": ["DejaVu Sans"],
 }
 
 
 def draw(tables: Sequence[Table], folder: Path) -> list[str]:
-    """Write each figure that the tables allow as .svg and .png; return the names, which are those of the tables."""
+    """Write each figure that the tables allow as .svg; return the names, which are those of the tables."""
     try:
         import matplotlib.style
     except ImportError as error:
@@ -52,7 +55,6 @@ def draw(tables: Sequence[Table], folder: Path) -> list[str]:
             names.append(table.name)
             # No dates and versions, so that the same results give the same files.
             figure.savefig(folder / f"{table.name}.svg", metadata={"Date": None, "Creator": None})
-            figure.savefig(folder / f"{table.name}.png", dpi=160, metadata={"Software": None})
     return names
 
 
@@ -99,14 +101,15 @@ def category_heat_map(table: Table) -> "Figure":
 
 
 def language_model_bars(table: Table) -> "Figure | None":
-    """The best vanilla and the best fine-tuned system of each language model; none if there is nothing to compare."""
+    """The best vanilla and fine-tuned systems of the best language models; none if there is nothing to compare."""
     from matplotlib.figure import Figure
 
     rows = _measured(table)
     usual = [row for row in rows if not _label(table, row, "Settings")] or rows
     best: dict[str, dict[str, Row]] = {}
     for row in usual:  # the best of a language model come first
-        best.setdefault(row.labels[0], {}).setdefault(row.kind, row)
+        if row.labels[0] in best or len(best) < MOST_LANGUAGE_MODELS:
+            best.setdefault(row.labels[0], {}).setdefault(row.kind, row)
     columns = [column for column in table.columns if column.key in MEAN_OF]
     columns = [column for column in columns if any(column.key in row.values for row in usual)]
     if not columns or sum(len(kinds) for kinds in best.values()) < 2:

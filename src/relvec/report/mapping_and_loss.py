@@ -14,8 +14,13 @@ def mapping_table(records: Sequence[Record]) -> Table | None:
         of_task(records, "mapping"),
         name="mapping",
         title="Relation mapping",
-        description="Terms mapped right (%, mean over problems) and problems wholly right (%).",
-        columns=[Column("accuracy", "terms"), Column("solved", "problems")],
+        description="Terms mapped right (%, mean over problems), problems wholly right (%), and the pairs of terms "
+        "that are unknown, which add nothing to any score.",
+        columns=[
+            Column("accuracy", "terms"),
+            Column("solved", "problems"),
+            Column("out_of_vocabulary", "unknown pairs", best="none", decimals=0),
+        ],
     )
 
 

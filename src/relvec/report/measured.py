@@ -8,9 +8,9 @@ from statistics import fmean
 from typing import Any
 
 from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS
+from relvec.evaluation.portable import last_part, portable
 from relvec.evaluation.questions import ANALOGY_DATASETS
 from relvec.evaluation.records import Record
-from relvec.report.commands import last_part, portable
 from relvec.report.published import PublishedRow
 from relvec.report.sizes import has_other_size, title_of
 from relvec.report.table import OTHER_SIZE, Row, Value
@@ -28,7 +28,7 @@ USUAL = {
     "lora_rank": 0,
 }
 # How settings are called where their own names are no help.
-_CALLED = {"scoring": "", "classifier": "", "out_of_vocabulary": "unknown words:"}
+_CALLED = {"scoring": "", "classifier": "", "out_of_vocabulary": "unknown words:", "fallback": "answers of"}
 
 
 def metric(*path: str) -> Metric:

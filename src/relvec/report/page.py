@@ -1,4 +1,4 @@
-"""The report: a page with every table, and each table and figure as files of their own."""
+"""The report: a page with every table among whatever people wrote, and each table and figure as a file of its own."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -29,13 +29,15 @@ MAKERS: dict[str, Callable[[Sequence[Record]], Table | None]] = {
 }
 MOST_SYSTEMS = 6  # side by side on the page
 
-INTRODUCTION = """# Results
+START, END = "<!-- report -->", "<!-- end report -->"  # what stands between them is made anew, the rest is kept
+NEW_PAGE = f"# Results\n\n{START}\n{END}\n"
 
+INTRODUCTION = """
 Measured rows come first, the best mean on top. Rows in *italics* were published by others; the last column says where,
 and the end of the page what that stands for. **Bold** is the best measured number of a column (of a row where the
 systems are the columns), `±` the standard deviation over seeds. `*` marks published numbers that used the dataset
-itself, `!` numbers measured on a dataset of another size than the paper's. Every table is also in the folder `tables`,
-as LaTeX and as CSV with 95 % intervals (averaged over seeds). `relvec report` made this page.
+itself, `!` numbers measured on a dataset of another size than the paper's. Every table is also in the folder `results`,
+as LaTeX and as CSV with 95 % intervals (averaged over seeds). `relvec report` made this part of the page.
 """
 
 
@@ -51,35 +53,48 @@ def tables(records: Sequence[Record]) -> list[Table]:
 
 
 def write_report(runs: str | Path, output: str | Path, *, with_figures: bool = True) -> list[Table]:
-    """Write `results.md`, `tables/` and `figures/` below `output`; return the tables.
+    """Write `results.md`, and each table and figure to `results/`, below `output`; return the tables.
 
-    The same records give the same files, byte for byte.
+    Of a page that is there, only what stands between its two markers changes. The same records give the same files,
+    byte for byte.
     """
     found = tables(load_records(runs))
     if not found:
         raise RelvecError(f"There are no results in {runs}; run `relvec evaluate` with --runs {runs} first.")
-    folder = Path(output)
+    page = Path(output) / "results.md"
+    before, after = _around(page)
     drawn: list[str] = []
-    if with_figures:
-        with folder_written_whole(folder / "figures", stale=_names(figures.DRAWERS, "svg", "png")) as partial:
+    with folder_written_whole(page.with_suffix(""), stale=_names(MAKERS, "csv", "tex", "svg")) as partial:
+        if with_figures:
             drawn = figures.draw(found, partial)
-    with folder_written_whole(folder / "tables", stale=_names(MAKERS, "csv", "tex")) as partial:
         for table in found:
             (partial / f"{table.name}.csv").write_text(as_csv(table), encoding="utf-8")
             (partial / f"{table.name}.tex").write_text(latex(table.narrowed(MOST_SYSTEMS)), encoding="utf-8")
-    with written_whole(folder / "results.md") as page:
-        page.write_text(_page(found, drawn), encoding="utf-8")
+    with written_whole(page) as partial:
+        partial.write_text(f"{before}{START}\n{_report(found, drawn)}{END}{after}", encoding="utf-8", newline="")
     return found
 
 
-def _page(found: Sequence[Table], drawn: Sequence[str]) -> str:
+def _around(page: Path) -> tuple[str, str]:
+    """What people wrote before and after the report."""
+    try:
+        text = page.read_bytes().decode() if page.exists() else NEW_PAGE
+    except (OSError, UnicodeDecodeError) as error:
+        raise RelvecError(f"Cannot read {page} ({error}); mend or remove it.") from error
+    if text.count(START) != 1 or text.count(END) != 1 or text.index(START) > text.index(END):
+        fix = "put both where the report shall stand, or remove the page"
+        raise RelvecError(f"{page} has not one {START} and, after it, one {END}; {fix}.")
+    return text[: text.index(START)], text[text.index(END) + len(END) :]
+
+
+def _report(found: Sequence[Table], drawn: Sequence[str]) -> str:
     sections, told = [], set[str]()
     for table in found:
         # Once on the page is enough.
         warnings = tuple(text for text in table.warnings if text not in told)
         checks = tuple(text for text in table.checks if text not in told)
         told.update(warnings, checks)
-        figure = f"figures/{table.name}.svg" if table.name in drawn else ""
+        figure = f"results/{table.name}.svg" if table.name in drawn else ""
         sections.append(markdown(replace(table.narrowed(MOST_SYSTEMS), warnings=warnings, checks=checks), figure))
     commands = dict.fromkeys(command for table in found for command in table.commands)
     if commands:
@@ -87,7 +102,7 @@ def _page(found: Sequence[Table], drawn: Sequence[str]) -> str:
         note = "`DATA` is the folder of the benchmarks."
         sections.append(f"## Commands\n\n{note}\n\n```sh\n{listed}\n```\n")
     cited = [f"- {name}: {escape_markdown(text)}" for name, text in sources().items()]
-    return "\n".join([INTRODUCTION, *sections, "## Sources\n", *cited, ""])
+    return "\n".join([INTRODUCTION, *sections, "## Sources\n", *cited, "", ""])
 
 
 def _names(names: Iterable[str], *endings: str) -> tuple[str, ...]:

@@ -8,8 +8,12 @@ import torch
 from safetensors.torch import save_file
 from transformers import PreTrainedModel
 
+from relvec.card import model_card
 from relvec.encoders.adapter import CONFIG_NAME, WEIGHTS_NAME
+from relvec.encoders.saving import MODEL_FILES
 from relvec.errors import RelvecError
+from relvec.files import folder_written_whole
+from relvec.model import RelBERT
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -24,26 +28,35 @@ def add_lora(encoder: PreTrainedModel, rank: int) -> "PeftModel":
     """
     from peft import LoraConfig, get_peft_model
 
-    blocks = [name for name, module in encoder.named_modules() if _is_block_linear(name, module)]
-    if not blocks:
-        raise RelvecError("This encoder has no linear layers to adapt; train it with lora_rank = 0.")
-    config = LoraConfig(r=rank, lora_alpha=ALPHA_PER_RANK * rank, target_modules=blocks, bias="none")
+    config = LoraConfig(r=rank, lora_alpha=ALPHA_PER_RANK * rank, target_modules=block_linears(encoder), bias="none")
     return get_peft_model(encoder, config)
 
 
-def _is_block_linear(name: str, module: torch.nn.Module) -> bool:
-    return isinstance(module, torch.nn.Linear) and ("layer" in name) and "pooler" not in name
+def block_linears(encoder: PreTrainedModel) -> list[str]:
+    """The names of the linear layers of the encoder's blocks."""
+    names = [name for name, module in encoder.named_modules() if isinstance(module, torch.nn.Linear)]
+    blocks = [name for name in names if "layer" in name and "pooler" not in name]
+    if not blocks:
+        raise RelvecError("This encoder has no linear layers to adapt; train it with lora_rank = 0.")
+    return blocks
 
 
-def save_adapter(wrapped: "PeftModel", folder: Path, base: str, config: dict[str, Any]) -> None:
-    """Write the adapter and, as config.json, the configuration of the model it makes."""
+def save_adapter(wrapped: "PeftModel", model: RelBERT, base: str, folder: Path) -> None:
+    """Write the adapter and, as config.json and README, what the model with it is."""
     from peft import get_peft_model_state_dict
 
     state: dict[str, torch.Tensor] = get_peft_model_state_dict(wrapped)
     weights = {name: weight.detach().cpu().half().contiguous() for name, weight in state.items()}
-    save_file(weights, folder / WEIGHTS_NAME, metadata={"format": "pt"})
     settings = wrapped.peft_config["default"].to_dict()
     settings |= {"base_model_name_or_path": base, "inference_mode": True}
     settings["target_modules"] = sorted(settings["target_modules"])
-    (folder / CONFIG_NAME).write_text(json.dumps(settings, indent=2, default=str) + "\n", encoding="utf-8")
-    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    write_adapter(weights, settings, model, folder)
+
+
+def write_adapter(weights: dict[str, torch.Tensor], settings: dict[str, Any], model: RelBERT, folder: Path) -> None:
+    """A folder in PEFT's format, with the configuration and the card of the model that it makes."""
+    with folder_written_whole(folder, stale=MODEL_FILES) as partial:
+        save_file(weights, partial / WEIGHTS_NAME, metadata={"format": "pt"})
+        (partial / CONFIG_NAME).write_text(json.dumps(settings, indent=2, default=str) + "\n", encoding="utf-8")
+        (partial / "config.json").write_text(json.dumps(model.full_config(), indent=2) + "\n", encoding="utf-8")
+        (partial / "README.md").write_text(model_card(model), encoding="utf-8")

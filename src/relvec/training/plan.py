@@ -8,9 +8,10 @@ from pathlib import Path
 
 import torch
 
+from relvec.encoders.saving import check_output
 from relvec.errors import RelvecError
 from relvec.training.gradients import step_gradients
-from relvec.training.trainer import Trainer, check_output
+from relvec.training.trainer import Trainer
 
 COPIES = 9  # weights, best weights and two moments, in the old and the new checkpoint; and the model itself
 

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any, Literal, Self, get_args, get_type_hints
 
 from relvec.errors import RelvecError, did_you_mean
+from relvec.training.limits import Limits, check_limits
+from relvec.training.schedule import Schedule
 
-# The least that a setting may be, and what to do about less.
-_LEAST: dict[str, tuple[float, str]] = {
+_LIMITS: Limits = {
     "relations_per_batch": (2, "a batch needs at least 2 relations"),
     "positives_per_relation": (2, "a relation needs at least 2 positives in a batch"),
     "negatives_per_relation": (0, "use 0 or more"),
     "triples_per_batch": (2, "a batch needs at least 2 triples"),
-    "learning_rate": (1e-12, "use a number above 0; 3e-4 suits LoRA, 3e-5 full fine-tuning"),
+    "epochs": (0, "use 0 to go by steps, or a number above 0"),
+    "learning_rate": (1e-12, "use a number above 0; 1e-3 suits LoRA, 3e-5 full fine-tuning"),
     "warmup_steps": (0, "use 0 or more"),
     "weight_decay": (0, "use 0 or more"),
     "max_gradient_norm": (1e-12, "use a number above 0"),
@@ -37,7 +39,7 @@ class Recipe:
 
     base: str = "mpnet"
     data: list[str] = field(default_factory=lambda: ["bundled"])
-    template: str = "I discovered: [h] is the <mask> of [t]"
+    template: str = "[h] <mask> [t]"
     pooling: str = "mask"
     prompt: str = ""  # the folder of a learned prompt, which then decides base, template and pooling
 
@@ -51,9 +53,9 @@ class Recipe:
 
     steps: int = 150
     epochs: float = 0.0
-    learning_rate: float = 3e-4
+    learning_rate: float = 1e-3
     warmup_steps: int = 10
-    schedule: Literal["linear", "constant"] = "linear"
+    schedule: Schedule = "linear"
     weight_decay: float = 0.01
     max_gradient_norm: float = 1.0
     dropout: bool = True
@@ -102,13 +104,14 @@ class Recipe:
         if "steps" in changes:
             changes.setdefault("epochs", 0.0)  # the later word counts
         recipe = replace(self, **changes)
+        decided = [name for name in ("base", "template", "pooling") if recipe.prompt and name in changes]
+        if decided:
+            raise RelvecError(f"{where}The learned prompt {recipe.prompt} decides the {decided[0]}; leave it out.")
         recipe._check(where)
         return recipe
 
     def _check(self, where: str) -> None:
-        for name, (least, why) in _LEAST.items():
-            if getattr(self, name) < least:
-                raise RelvecError(f"{where}{name} is {getattr(self, name)}; {why}.")
+        check_limits(self, _LIMITS, where)
         if self.steps < 1 and self.epochs <= 0:
             raise RelvecError(f"{where}the run has no steps; set steps or epochs above 0.")
         if self.frozen_layers and self.lora_rank:
@@ -137,7 +140,7 @@ def _as(kind: Any, value: Any, name: str) -> Any:
         if kind == dict[str, float]:
             return {setting: _as(float, number, f"{name}.{setting}") for setting, number in dict(value).items()}
         return kind(float(value)) if kind is int else kind(value)
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
         if isinstance(error, RelvecError):
             raise
         raise RelvecError(f"{name} cannot be {value!r}; give a {getattr(kind, '__name__', kind)}.") from error

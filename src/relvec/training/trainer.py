@@ -6,7 +6,6 @@ needs all vectors of a step at once, which a trainer that sees one example at a 
 
 import hashlib
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -18,22 +17,20 @@ from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from accelerate.utils import broadcast
 
-from relvec.card import model_card
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import describe
-from relvec.encoders.saving import MODEL_FILES
+from relvec.encoders.saving import check_output
 from relvec.errors import RelvecError
-from relvec.files import folder_written_whole, written_whole
 from relvec.model import RelBERT
 from relvec.progress import progress_bar
 from relvec.training.batches import RelationBatches, Sampler, TripleBatches, validation_batch
+from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint
 from relvec.training.freezing import freeze_layers
 from relvec.training.gradients import step_gradients
 from relvec.training.lora import add_lora, save_adapter
 from relvec.training.losses import Loss, make_loss
 from relvec.training.recipe import Recipe
-
-CHECKPOINT_NAME = "checkpoint.pt"
+from relvec.training.schedule import learning_rate_factor
 
 
 @dataclass(frozen=True)
@@ -131,8 +128,9 @@ class Trainer:
 
     def _step(self, step: int) -> float:
         self.model.encoder.train(self.recipe.dropout)
+        factor = learning_rate_factor(step, self.steps, self.recipe.warmup_steps, self.recipe.schedule)
         for group in self.optimizer.param_groups:
-            group["lr"] = self.recipe.learning_rate * learning_rate_factor(self.recipe, step, self.steps)
+            group["lr"] = self.recipe.learning_rate * factor
         batch = self.sampler(step - 1).to(self.accelerator.device)
         seed = (self.recipe.seed * 1_000_003 + step) * 1000
         value = step_gradients(self.model, self.loss, batch, self.accelerator, self.recipe.pairs_per_forward, seed)
@@ -157,10 +155,8 @@ class Trainer:
         self.model.name = self.output.name
         if self.adapter is None:
             self.model.save_pretrained(self.output)
-            return
-        with folder_written_whole(self.output, stale=MODEL_FILES) as partial:
-            save_adapter(self.adapter, partial, self.recipe.base, self.model.full_config())
-            (partial / "README.md").write_text(model_card(self.model), encoding="utf-8")
+        else:
+            save_adapter(self.adapter, self.model, self.recipe.base, self.output)
 
     def _trainable(self) -> dict[str, torch.nn.Parameter]:
         named = chain(self.model.encoder.named_parameters(), self.loss.named_parameters("loss"))
@@ -182,30 +178,21 @@ class Trainer:
     def _save_checkpoint(self, progress: Progress, best: dict[str, torch.Tensor]) -> None:
         if not self.accelerator.is_main_process:
             return
-        state: dict[str, Any] = {
-            "job": self._job,
+        state = {
             "train_loss": progress.train_loss,
             "valid_loss": progress.valid_loss,
             "weights": self._weights(),
             "best": best,
             "optimizer": self.optimizer.state_dict(),
         }
-        try:
-            with written_whole(self.output / CHECKPOINT_NAME) as partial:
-                torch.save(state, partial)
-        except (OSError, RuntimeError) as error:  # torch has a bare RuntimeError for a full disk
-            raise RelvecError(f"Cannot write {self.output / CHECKPOINT_NAME}; free space and start again.") from error
+        save_checkpoint(self.output, self._job, state)
 
     def _resume(self) -> tuple[Progress, dict[str, torch.Tensor]] | None:
-        path = self.output / CHECKPOINT_NAME
         check_output(self.output)
         self.output.mkdir(parents=True, exist_ok=True)
-        if not path.is_file():
+        state = load_checkpoint(self.output, self._job)
+        if state is None:
             return None
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        if state["job"] != self._job:
-            problem = f"{path} belongs to a run with another recipe or other data"
-            raise RelvecError(f"{problem}; remove it, or choose another output.")
         self._load_weights(state["weights"])
         self.optimizer.load_state_dict(state["optimizer"])
         return Progress(state["train_loss"], state["valid_loss"]), state["best"]
@@ -232,21 +219,6 @@ class _Log:
     def write(self, name: str, value: float, step: int) -> None:
         if self._writer is not None:
             self._writer.add_scalar(name.replace(" ", "/"), value, step)
-
-
-def learning_rate_factor(recipe: Recipe, step: int, steps: int) -> float:
-    """Linear warm-up, then constant or falling to nearly zero."""
-    warm = min(1.0, step / recipe.warmup_steps) if recipe.warmup_steps else 1.0
-    return warm if recipe.schedule == "constant" else warm * (1 - (step - 1) / steps)
-
-
-def check_output(folder: Path) -> None:
-    """A model can be saved there: a folder, or a place where one can be made."""
-    place = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
-    if not place.is_dir():
-        raise RelvecError(f"{place} is a file; choose a folder for the model.")
-    if not os.access(place, os.W_OK):
-        raise RelvecError(f"{place} cannot be written to; choose another folder for the model.")
 
 
 def training_record(recipe: Recipe, steps: int, progress: Progress) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, one_of
 from relvec.training.losses.base import Loss
 from relvec.training.losses.classification import Classification
 from relvec.training.losses.contrastive import Contrastive
@@ -50,6 +50,4 @@ def needs_triples(name: str) -> bool:
 
 
 def _class(name: str) -> type[Loss]:
-    if name not in LOSSES:
-        raise RelvecError(f"Unknown loss {name!r}; choose one of {', '.join(LOSSES)}.")
-    return LOSSES[name]
+    return LOSSES[one_of("loss", name, LOSSES)]

@@ -1,0 +1,101 @@
+"""What the commands of `relvec evaluate` share: their options, the system these choose, and how results are shown."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from relvec.baselines.registry import chosen_settings
+from relvec.cli.options import DataDir, Device, Json, print_json, print_table
+from relvec.encoders.catalog import DEFAULT_MODEL
+from relvec.errors import RelvecError
+
+if TYPE_CHECKING:
+    from relvec.evaluation.records import Record
+    from relvec.evaluation.systems import System
+    from relvec.pairs import Pair
+
+Template = Annotated[str | None, typer.Option(help="Another prompt for the model: 1 to 5, or a text.")]
+Pooling = Annotated[str | None, typer.Option(help="Another pooling for the model.")]
+Runs = Annotated[Path, typer.Option(help="The folder in which results are kept, for `relvec report`.")]
+Datasets = Annotated[list[str] | None, typer.Option("--dataset", help="A dataset by name or path; default: all.")]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is evaluated: a model, perhaps with another prompt, or a baseline with its settings."""
+
+    model: Annotated[str | None, typer.Option("--model", "-m", help="A model name, a folder or a hub id.")] = None
+    template: Template = None
+    pooling: Pooling = None
+    baseline: Annotated[
+        str | None, typer.Option(help="A baseline instead of a model; `relvec baselines` lists them.")
+    ] = None
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the baseline, as name=value.", metavar="NAME=VALUE")
+    ] = None
+
+    def check(self, task: str) -> None:
+        """Refuse what does not fit together before anything is read."""
+        if self.baseline is None and self.settings:
+            raise RelvecError("--set is for baselines; add --baseline, or leave it out.")
+        if self.baseline is not None:
+            if any(option is not None for option in (self.model, self.template, self.pooling)):
+                raise RelvecError("--baseline stands alone; leave out --model, --template and --pooling.")
+            chosen_settings(self.baseline, self.settings or [], task)
+
+    def system(self, task: str, run: "Run", pairs: Iterable["Pair"] = ()) -> "System":
+        """The model or the baseline that was asked for; `pairs` are all that it will be asked."""
+        if self.baseline is None:
+            from relvec.evaluation.systems import model_system
+
+            source = self.model or DEFAULT_MODEL
+            return model_system(source, template=self.template, pooling=self.pooling, name=run.name, device=run.device)
+        from relvec.baselines.build import baseline_system
+
+        settings = chosen_settings(self.baseline, self.settings or [], task)
+        return baseline_system(
+            self.baseline, settings, pairs, task=task, name=run.name, data_dir=run.data_dir, device=run.device
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where data comes from and results go, and how they are shown."""
+
+    data_dir: DataDir = None
+    runs: Runs = Path("runs")
+    name: Annotated[str, typer.Option(help="What tables call this system; seeds of one system share the name.")] = ""
+    device: Device = None
+    json: Json = False
+
+    def show(self, records: Sequence["Record"], title: str, columns: dict[str, Callable[["Record"], str]]) -> None:
+        """Print a row for each record, or all that the records hold as JSON."""
+        if self.json:
+            print_json([summary(record) for record in records])
+            return
+        rows = [[cell(record) for cell in columns.values()] for record in records]
+        print_table(list(columns), rows, title=title, right=tuple(name for name in columns if name not in _TEXTS))
+
+
+_TEXTS = ("dataset", "scoring")
+
+
+def typed_command() -> str:
+    """The command as it was typed, to stand beside its numbers."""
+    return shlex.join(["relvec", *sys.argv[1:]])
+
+
+def summary(record: "Record") -> dict[str, object]:
+    """What a machine wants to know of a record."""
+    return {
+        "system": record.system,
+        "dataset": record.dataset,
+        "part": record.part,
+        **record.settings,
+        **record.metrics,
+    }

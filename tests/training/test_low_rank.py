@@ -1,0 +1,83 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from relvec import RelBERT, RelvecError
+from relvec.averaging import average
+from relvec.encoders.adapter import is_adapter
+from relvec.training.low_rank import low_rank, save_low_rank
+
+PAIRS = [("Paris", "France"), ("bread", "baker"), ("cat", "animals")]
+
+
+def tuned(folder: Path, seed: int, rank: int = 2) -> RelBERT:
+    """The tiny model, each linear layer of its blocks changed by a random matrix of some rank."""
+    model = RelBERT.from_pretrained(folder)
+    generator = torch.Generator().manual_seed(seed)
+    for name, module in model.encoder.named_modules():
+        if isinstance(module, torch.nn.Linear) and "layer" in name:
+            rows, columns = module.weight.shape
+            change = torch.randn(rows, rank, generator=generator) @ torch.randn(rank, columns, generator=generator)
+            module.weight.data += 0.05 * change
+    model.training_record = {"base": str(folder)}
+    return model
+
+
+def test_no_other_product_of_that_rank_is_nearer() -> None:
+    generator = torch.Generator().manual_seed(0)
+    change = torch.randn(6, 9, generator=generator)
+    up, down = low_rank(change, 2)
+    singular = torch.linalg.svdvals(change)
+    torch.testing.assert_close((change - up @ down).norm(), singular[2:].norm())
+
+
+def test_an_adapter_of_enough_rank_is_the_model(tiny_folder: Path, tmp_path: Path) -> None:
+    model = tuned(tiny_folder, seed=1)
+    save_low_rank(model, str(tiny_folder), 2, tmp_path / "adapter")
+    assert is_adapter(tmp_path / "adapter")
+    loaded = RelBERT.from_pretrained(tmp_path / "adapter")
+    np.testing.assert_allclose(loaded.encode(PAIRS), model.encode(PAIRS), atol=5e-3)  # it is saved in half precision
+    assert not np.allclose(loaded.encode(PAIRS), RelBERT.from_pretrained(tiny_folder).encode(PAIRS), atol=0.05)
+
+
+def test_too_small_a_rank_loses_something(tiny_folder: Path, tmp_path: Path) -> None:
+    model = tuned(tiny_folder, seed=1)
+    save_low_rank(model, str(tiny_folder), 1, tmp_path / "adapter")
+    loaded = RelBERT.from_pretrained(tmp_path / "adapter")
+    assert np.abs(loaded.encode(PAIRS) - model.encode(PAIRS)).max() > 0.02
+
+
+def test_peft_reads_the_adapter(tiny_folder: Path, tmp_path: Path) -> None:
+    from peft import PeftModel
+
+    model = tuned(tiny_folder, seed=1)
+    save_low_rank(model, str(tiny_folder), 2, tmp_path / "adapter")
+    base = RelBERT.from_pretrained(tiny_folder)
+    PeftModel.from_pretrained(base.encoder, str(tmp_path / "adapter"))
+    np.testing.assert_allclose(base.encode(PAIRS), model.encode(PAIRS), atol=5e-3)
+
+
+@pytest.mark.parametrize(("rank", "message"), [(0, "cannot have the rank 0"), (2, "nothing to adapt")])
+def test_an_impossible_adapter_is_refused(tiny_folder: Path, tmp_path: Path, rank: int, message: str) -> None:
+    model = RelBERT.from_pretrained(tiny_folder)
+    with pytest.raises(RelvecError, match=message):
+        save_low_rank(model, str(tiny_folder), rank, tmp_path / "adapter")
+
+
+def test_the_average_has_the_mean_of_the_weights(tiny_folder: Path) -> None:
+    name = "encoder.layer.0.attention.self.query.weight"
+    models = [tuned(tiny_folder, seed) for seed in range(3)]
+    expected = torch.stack([model.encoder.get_parameter(name).detach() for model in models]).mean(dim=0)
+    torch.testing.assert_close(average(models).encoder.get_parameter(name).detach(), expected)
+
+
+def test_models_that_do_not_agree_have_no_average(tiny_folder: Path, tiny_folders: Callable[[str], Path]) -> None:
+    model = RelBERT.from_pretrained(tiny_folder)
+    with pytest.raises(RelvecError, match="prompt or pooling"):
+        average([model, RelBERT.from_pretrained(tiny_folder, pooling="mask")])
+    other = RelBERT.from_pretrained(tiny_folders("bert"), template=model.template, pooling=model.pooling)
+    with pytest.raises(RelvecError, match="architecture"):
+        average([model, other])
