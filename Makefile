@@ -10,7 +10,7 @@ types:
 	mypy
 
 test:
-	pytest
+	pytest -n auto
 
 .PHONY: tables
 tables:
