@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from relvec import RelBERT, RelvecError
-from relvec.index.completion import candidate_words, complete
+from relvec.index.completion import ATTESTED, candidate_words, complete
 from relvec.index.pair_index import PairIndex
 
 PAIRS = [("Tokyo", "Japan"), ("wine", "Tokyo"), ("cup", "tea"), ("cats", "dogs"), ("Paris", "bread")]
@@ -33,10 +33,16 @@ def test_word_vectors_add_words_near_c_and_near_its_analogue(
     assert "kyoto" not in without
 
 
-def test_words_are_ranked_by_relational_similarity(tiny: RelBERT, index: PairIndex) -> None:
-    found = complete(tiny, index, "Paris", "France", "Tokyo", 3)
-    candidates = candidate_words(tiny, index, "Paris", "France", "Tokyo")
-    assert found == tiny.complete("Paris", "France", "Tokyo", candidates, top=3)
+def test_words_are_ranked_by_relational_similarity_and_pairs_of_the_index_have_the_start(
+    tiny: RelBERT, index: PairIndex
+) -> None:
+    found = complete(tiny, index, "Paris", "France", "Tokyo", 30)
+    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+    similarity = dict(tiny.complete("Paris", "France", "Tokyo", [word for word, _ in found]))
+    partners = {word for pair in index.pairs.pairs() if "Tokyo" in pair for word in pair}
+    assert {word in partners for word, _ in found} == {True, False}
+    for word, score in found:
+        assert score == pytest.approx(similarity[word] + ATTESTED * (word in partners), abs=1e-5)
 
 
 def test_bad_requests_are_refused(tiny: RelBERT, tiny_folder: Path, index: PairIndex) -> None:

@@ -37,7 +37,7 @@ def complete(
         print_json({"pair": f"{a}:{b}", "head": c, "words": words})
         return
     table = [[word, f"{score:.3f}"] for word, score in found]
-    print_table(["word", "similarity"], table, title=f"{a} is to {b} as {c} is to", right=("similarity",))
+    print_table(["word", "score"], table, title=f"{a} is to {b} as {c} is to", right=("score",))
 
 
 def parse_analogy(parts: list[str]) -> tuple[Pair, str]:

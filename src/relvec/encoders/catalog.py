@@ -129,7 +129,14 @@ BASE_MODELS: dict[str, BaseModel] = {
 
 BUNDLED_MODELS: dict[str, BundledModel] = {
     model.name: model
-    for model in (BundledModel("relvec-mpnet", base="mpnet", description="the default: MPNet tuned on relations"),)
+    for model in (
+        BundledModel(
+            "relvec-mpnet",
+            base="mpnet",
+            description="the default: MPNet tuned on relations",
+            measured=Measured(speed=1, analogy_accuracy=71.4, scoring="bidirectional"),
+        ),
+    )
 }
 
 HUB_MODELS: dict[str, HubModel] = {

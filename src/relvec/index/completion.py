@@ -11,16 +11,19 @@ from relvec.errors import RelvecError
 from relvec.index.pair_index import PairIndex
 from relvec.model import RelBERT
 from relvec.pairs import as_word
-from relvec.similarity import Ranked, normalized
+from relvec.similarity import Ranked, normalized, ranked
 
 FROM_EACH = 48
 """How many candidates each source gives: an encoding costs more than it takes to find them."""
+
+ATTESTED = 0.05
+"""What a pair of the index has before others: the model says how two words would be related, not whether they are."""
 
 
 def complete(
     model: RelBERT, index: PairIndex, a: str, b: str, c: str, k: int = 10, *, word_vectors: str | Path | None = None
 ) -> list[Ranked[str]]:
-    """Words d such that c is to d as a is to b, by falling cos(x_cd, x_ab).
+    """Words d such that c is to d as a is to b, by falling cos(x_cd, x_ab) + 0.05 [c and d are a pair of the index].
 
     >>> from relvec import RelBERT
     >>> model = RelBERT.from_pretrained(tiny_model)
@@ -33,7 +36,11 @@ def complete(
     candidates = candidate_words(model, index, a, b, c, word_vectors=word_vectors)
     if not candidates:
         raise RelvecError(f"There is no candidate for {c}; use an index of more pairs, or give word vectors.")
-    return model.complete(a, b, c, candidates, top=k)
+    found = model.complete(a, b, c, candidates)
+    known = index.pairs.with_word([c])
+    partners = {word.casefold() for row in np.flatnonzero(known) for word in index.pairs.pair(int(row))}
+    scores = [score + ATTESTED * (word.casefold() in partners) for word, score in found]
+    return ranked([word for word, _ in found], np.array(scores, dtype=np.float32), k)
 
 
 def candidate_words(
