@@ -67,7 +67,7 @@ def test_complete_takes_an_analogy_in_several_spellings(
 
 def test_complete_prints_a_table(relvec: Relvec, tiny_folder: Path, built: Path) -> None:
     result = relvec("complete", "Paris:France", "::", "Tokyo:?", "--index", built, "-m", tiny_folder)
-    assert result.out.startswith("word\tsimilarity\n")
+    assert result.out.startswith("word\tscore\n")
     assert "Japan" in result.out
 
 
