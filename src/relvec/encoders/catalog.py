@@ -136,6 +136,12 @@ BUNDLED_MODELS: dict[str, BundledModel] = {
             description="the default: MPNet tuned on relations",
             measured=Measured(speed=1, analogy_accuracy=71.4, scoring="bidirectional"),
         ),
+        BundledModel(
+            "relvec-small",
+            base="minilm",
+            description="MiniLM that learned the vectors of relvec-mpnet",
+            measured=Measured(speed=5.1, analogy_accuracy=60.8, scoring="bidirectional"),
+        ),
     )
 }
 
