@@ -104,6 +104,13 @@ def test_batches_hold_every_row_once_and_little_padding(size: int) -> None:
     assert padding <= {1: 0, 4: 4, 100: 28}[size]
 
 
+def test_vectors_by_length_come_in_the_given_order(tiny: RelBERT, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relvec.model.BATCH_SIZE", 2)
+    with torch.inference_mode():
+        vectors = tiny.vectors_by_length(tiny.token_ids(PAIRS))
+    np.testing.assert_allclose(vectors.numpy(), tiny.encode(PAIRS), atol=1e-5)
+
+
 def test_normalized_vectors_have_length_one(tiny: RelBERT) -> None:
     np.testing.assert_allclose(np.linalg.norm(tiny.encode(PAIRS, normalize=True), axis=1), 1, atol=1e-6)
 

@@ -1,4 +1,4 @@
-"""The mean of several models: runs that differ in their seed average to one that is better than most of them."""
+"""The mean of the weights of several models, such as runs that differ in their seed."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -219,6 +219,13 @@ class RelBERT:
         output = self.encoder(input_ids=ids, attention_mask=None if is_full else is_token.long()).last_hidden_state
         return pool(self.pooling, output, is_token, ids == self.tokenizer.mask_token_id)
 
+    def vectors_by_length(self, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:
+        """As `vectors_of_tokens`, but pairs of like length go together: one long pair then pads only a few."""
+        groups = list(batches_by_length([len(tokens) for tokens in token_ids], BATCH_SIZE))
+        vectors = torch.cat([self.vectors_of_tokens([token_ids[row] for row in rows]) for rows in groups])
+        order = torch.tensor([row for rows in groups for row in rows], device=vectors.device)
+        return vectors[order.argsort()]
+
     def _padded(self, token_ids: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         longest = max(map(len, token_ids))
         ids = np.full((len(token_ids), longest), self.tokenizer.pad_token_id, dtype=np.int64)

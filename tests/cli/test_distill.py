@@ -71,6 +71,7 @@ def test_distillation_and_learned_prompts_do_without_the_train_extra() -> None:
         (["--pairs", "PAIRS", "--exclude-benchmark-pairs", "--data-dir", "."], "There is no benchmark below"),
         (["--pairs", "PAIRS", "--steps", "3", "--epochs", "1"], "give one of them"),
         (["--pairs", "PAIRS", "--steps", "0"], "--steps is 0; use 1 or more"),
+        (["--pairs", "PAIRS", "--learning-rate", "0"], "learning_rate is 0.0; use a number above 0"),
         (["--pairs", "PAIRS", "--batch-size", "1"], "batch_size is 1"),
         (["--pairs", "PAIRS", "--epochs", "nan"], "epochs is nan"),
         (["--pairs", "PAIRS", "--pooling", "middle"], "Unknown pooling 'middle'"),

@@ -1,3 +1,4 @@
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import torch
 from relvec import RelBERT, RelvecError
 from relvec.averaging import average
 from relvec.encoders.adapter import is_adapter
+from relvec.training.lora import add_lora
 from relvec.training.low_rank import low_rank, save_low_rank
 
 PAIRS = [("Paris", "France"), ("bread", "baker"), ("cat", "animals")]
@@ -58,6 +60,12 @@ def test_peft_reads_the_adapter(tiny_folder: Path, tmp_path: Path) -> None:
     base = RelBERT.from_pretrained(tiny_folder)
     PeftModel.from_pretrained(base.encoder, str(tmp_path / "adapter"))
     np.testing.assert_allclose(base.encode(PAIRS), model.encode(PAIRS), atol=5e-3)
+
+
+def test_without_peft_an_adapter_asks_for_it(tiny: RelBERT, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(RelvecError, match=r"pip install 'relvec\[train\]'"):
+        add_lora(tiny.encoder, 2)
 
 
 @pytest.mark.parametrize(("rank", "message"), [(0, "cannot have the rank 0"), (2, "nothing to adapt")])

@@ -76,7 +76,7 @@ def distill(
         steps=steps or 0,
         epochs=5.0 if epochs is None else epochs,
         batch_size=batch_size,
-        learning_rate=learning_rate or (1e-3 if lora else 1e-4),
+        learning_rate=(1e-3 if lora else 1e-4) if learning_rate is None else learning_rate,
         lora_rank=lora,
         similarity_weight=similarity_weight,
         evaluate_every=evaluate_every,

@@ -9,7 +9,7 @@ from relvec.errors import RelvecError
 from relvec.learned_prompts.lengths import Lengths
 from relvec.learned_prompts.new_tokens import add_tokens, embedding_table, rows_replaced, token_ids, write_rows
 from relvec.learned_prompts.trigger_encoder import TriggerEncoder
-from relvec.model import BATCH_SIZE, RelBERT, batches_by_length
+from relvec.model import RelBERT
 from relvec.pairs import Pair
 from relvec.prompts import Template
 from relvec.training.batch import Batch
@@ -56,12 +56,8 @@ class PromptTuner:
 
     def vectors(self, pairs: Sequence[Pair]) -> Tensor:
         """The vectors of pairs under the prompt being learned: [pairs, dim], differentiable in the trigger encoder."""
-        tokens = self.model.token_ids(pairs)
-        chunks = list(batches_by_length([len(row) for row in tokens], BATCH_SIZE))
         with rows_replaced(self.model.encoder, self._ids, self.triggers()):
-            encoded = torch.cat([self.model.vectors_of_tokens([tokens[row] for row in chunk]) for chunk in chunks])
-        order = torch.tensor([row for chunk in chunks for row in chunk], device=encoded.device)
-        return encoded[order.argsort()].float()
+            return self.model.vectors_by_length(self.model.token_ids(pairs)).float()
 
     def step(self, batch: Batch) -> float:
         """One update by the triplet loss of a batch; its value before the update is returned."""

@@ -12,11 +12,9 @@ from collections.abc import Sequence
 import torch
 from accelerate import Accelerator
 
-from relvec.model import RelBERT, batches_by_length
+from relvec.model import RelBERT
 from relvec.training.batch import Batch
 from relvec.training.losses.base import Loss
-
-PAIRS_PER_GROUP = 64
 
 
 def step_gradients(
@@ -27,19 +25,11 @@ def step_gradients(
     if accelerator.num_processes == 1 and len(token_ids) <= pairs_per_forward:
         torch.manual_seed(seed)
         with accelerator.autocast():
-            vectors = _vectors(model, token_ids)
+            vectors = model.vectors_by_length(token_ids).float()
         value = loss(vectors[batch.row], batch)
         accelerator.backward(value)
         return float(value.detach())
     return _cached(model, loss, batch, accelerator, token_ids, pairs_per_forward, seed)
-
-
-def _vectors(model: RelBERT, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:
-    """The vectors of all pairs, [pairs, dim], encoded among pairs of like length: one long pair pads only a few."""
-    groups = list(batches_by_length([len(tokens) for tokens in token_ids], PAIRS_PER_GROUP))
-    vectors = torch.cat([model.vectors_of_tokens([token_ids[row] for row in rows]) for rows in groups])
-    place = torch.argsort(torch.tensor([row for rows in groups for row in rows], device=vectors.device))
-    return vectors[place].float()
 
 
 def _cached(
@@ -58,7 +48,7 @@ def _cached(
     def encoded(chunk: int) -> torch.Tensor:
         torch.manual_seed(seed + chunk)  # both passes must drop the same units
         with accelerator.autocast():
-            return _vectors(model, [token_ids[row] for row in chunks[chunk].tolist()])
+            return model.vectors_by_length([token_ids[row] for row in chunks[chunk].tolist()]).float()
 
     vectors = torch.zeros(len(token_ids), model.dim, device=accelerator.device)
     with torch.no_grad():
