@@ -16,10 +16,11 @@ from relvec.learned_prompts.lengths import Lengths
 from relvec.learned_prompts.new_tokens import embedding_table
 from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.prompt_tuner import PromptTuner
-from relvec.learned_prompts.ptuning import CHECKPOINT_NAME, ptune
+from relvec.learned_prompts.ptuning import ptune
 from relvec.learned_prompts.result import PromptResult
 from relvec.similarity import cosine
 from relvec.training.batches import TripleBatches
+from relvec.training.checkpoint import CHECKPOINT_NAME
 
 LENGTHS = Lengths(3, 1, 1)
 PAIRS = [("Paris", "France"), ("ice cream", "tea"), ("dogs'", "o'clock")]

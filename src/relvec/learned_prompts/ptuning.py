@@ -8,7 +8,7 @@ import hashlib
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,10 @@ from relvec.learned_prompts.lengths import Lengths
 from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.plots import draw_history
 from relvec.learned_prompts.prompt_tuner import PromptTuner
-from relvec.learned_prompts.ptuning_checkpoint import Progress, load_checkpoint, save_checkpoint
 from relvec.learned_prompts.result import PROMPT_NAME, PromptResult
 from relvec.progress import progress_bar
 from relvec.training.batches import Sampler, TripleBatches
-
-CHECKPOINT_NAME = "ptuning.checkpoint"
+from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint
 
 
 def ptune(
@@ -83,7 +81,7 @@ def ptune(
         return replace(PromptResult.load(output), history=journal.entries)
 
     tuner = PromptTuner(model, lengths, learning_rate=learning_rate, seed=seed)
-    run = _Run(tuner, sampler, relations, output / CHECKPOINT_NAME, job, journal, seed)
+    run = _Run(tuner, sampler, relations, output, job, journal, seed)
     run.to(steps, evaluate_every, show_progress)
     train_loss = run.finish()
     model = tuner.model
@@ -118,6 +116,18 @@ def _check_negatives(train: Sequence[RatedRelation]) -> None:
             raise RelvecError(f"{problem}; rate two of its pairs low, leave it out, or use AutoPrompt.")
 
 
+@dataclass
+class _Progress:
+    """Steps done, the step with the lowest validation loss, and the cost so far."""
+
+    step: int = 0
+    best_step: int = 0
+    best_loss: float = float("inf")
+    encodings: int = 0
+    triple_encodings: int = 0
+    seconds: float = 0.0
+
+
 class _Run:
     """The loop over the steps: losses written down, the best embeddings remembered, checkpoints."""
 
@@ -126,17 +136,21 @@ class _Run:
         tuner: PromptTuner,
         sampler: Sampler,
         relations: Sequence[RatedRelation],
-        checkpoint: Path,
+        output: Path,
         job: str,
         journal: Journal,
         seed: int,
     ) -> None:
         self.tuner, self.sampler = tuner, sampler
-        self._checkpoint, self._job, self._journal = checkpoint, job, journal
+        self._output, self._job, self._journal = output, job, journal
         self._training = PromptObjective(relations, "train", seed)
         self._validation = PromptObjective(relations, "valid", seed)
-        found = load_checkpoint(checkpoint, job, tuner.triggers, tuner.optimizer)
-        self.progress, self._best = found or (Progress(), tuner.embeddings())
+        self.progress, self._best = _Progress(), tuner.embeddings()
+        state = load_checkpoint(output, job)
+        if state is not None:
+            self.progress, self._best = _Progress(**state["progress"]), state["best"]
+            tuner.triggers.load_state_dict(state["triggers"])
+            tuner.optimizer.load_state_dict(state["optimizer"])
         self._started = time.perf_counter() - self.progress.seconds
 
     def to(self, steps: int, evaluate_every: int, show_progress: bool | None) -> None:
@@ -188,16 +202,20 @@ class _Run:
 
     def _save(self) -> None:
         self.progress.seconds = time.perf_counter() - self._started
-        save_checkpoint(
-            self._checkpoint, self._job, self.progress, self.tuner.triggers, self.tuner.optimizer, self._best
-        )
+        state = {
+            "progress": asdict(self.progress),
+            "best": self._best,
+            "triggers": self.tuner.triggers.state_dict(),
+            "optimizer": self.tuner.optimizer.state_dict(),
+        }
+        save_checkpoint(self._output, self._job, state)
 
 
 def _last_step(journal: Journal) -> int:
     return int(journal.entries[-1]["step"]) if journal.entries else -1
 
 
-def _record(base: str | Path, learning_rate: float, train_loss: float, progress: Progress) -> dict[str, Any]:
+def _record(base: str | Path, learning_rate: float, train_loss: float, progress: _Progress) -> dict[str, Any]:
     """What the model card says about the training."""
     recipe = {"method": "P-tuning, language model frozen", "learning_rate": learning_rate, "steps": progress.step}
     losses = {"training loss": round(train_loss, 4), "validation loss": round(progress.best_loss, 4)}
