@@ -14,16 +14,16 @@ import numpy as np
 
 from relvec.errors import RelvecError
 from relvec.files import written_whole
-from relvec.model import BATCH_SIZE, RelBERT
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
+from relvec.relation_model import BATCH_SIZE, RelationModel
 from relvec.similarity import Vectors
 
 PAIRS_PER_STEP = 2048
 
 
 def embed_to_file(
-    model: RelBERT,
+    model: RelationModel,
     pairs: Sequence[Pair],
     output: str | Path,
     *,
@@ -62,7 +62,7 @@ def embed_to_file(
 
 @contextmanager
 def encoded_in_steps(
-    model: RelBERT,
+    model: RelationModel,
     pairs: Sequence[Pair],
     output: Path,
     *,

@@ -1,15 +1,15 @@
 """Pooling: the output vectors of a sentence become one relation vector (a mean over the tokens that count)."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from relvec.errors import one_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-# (is the position a token, is it the mask token) -> does it count; all of shape [batch, length]
-TokenChoice = Callable[["Tensor", "Tensor"], "Tensor"]
+# (is the position a token, is it the mask token) -> does it count; all of shape [batch, length], of torch or numpy
+TokenChoice = Callable[[Any, Any], Any]
 
 POOLINGS: dict[str, TokenChoice] = {
     "average": lambda is_token, is_mask: is_token,
@@ -31,6 +31,6 @@ def pool(name: str, output: "Tensor", is_token: "Tensor", is_mask: "Tensor") -> 
 
     `average` is the paper's (section 3); the other two are those of the later published checkpoints.
     """
-    weights = POOLINGS[name](is_token, is_mask).to(output.dtype)
+    weights: Tensor = POOLINGS[name](is_token, is_mask).to(output.dtype)
     weights = weights / weights.sum(dim=1, keepdim=True)
     return (weights.unsqueeze(1) @ output).squeeze(1)

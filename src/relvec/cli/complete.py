@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from relvec.cli.neighbours import Index
-from relvec.cli.options import Device, Json, Model, print_json, print_table
+from relvec.cli.options import Device, Json, Model, load_model, print_json, print_table, start_quickly
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
 from relvec.pairs import Pair, as_word, parse_pair
@@ -25,13 +25,13 @@ def complete(
 ) -> None:
     """Complete an analogy: which word is to c as b is to a?"""
     (a, b), c = parse_analogy(analogy)
+    start_quickly()
     from relvec.index.completion import complete as completed
     from relvec.index.pair_index import PairIndex
     from relvec.index.storage import index_folder
-    from relvec.model import RelBERT
 
     opened = PairIndex.load(index_folder(index))
-    found = completed(RelBERT.from_pretrained(model, device=device), opened, a, b, c, k, word_vectors=word_vectors)
+    found = completed(load_model(model, device), opened, a, b, c, k, word_vectors=word_vectors)
     if json:
         words = [{"word": word, "score": score} for word, score in found]
         print_json({"pair": f"{a}:{b}", "head": c, "words": words})

@@ -6,9 +6,12 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Model
+from relvec.cli.options import Device, Model, load_model, start_quickly
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.pairs import read_pairs
+
+FEW = 200
+"""So many pairs are worth the wait for torch, which may find a GPU."""
 
 
 def embed(
@@ -22,11 +25,13 @@ def embed(
 ) -> None:
     """Write the relation vectors of a file of pairs; a run that was broken off goes on where it stopped."""
     rows = read_pairs(pairs)
+    is_few = len(rows) < FEW
+    if is_few:
+        start_quickly()
     from relvec.embedding_file import embed_to_file, writer_for
-    from relvec.model import RelBERT
 
     writer_for(output)
-    loaded = RelBERT.from_pretrained(model, device=device)
+    loaded = load_model(model, device, quickly=is_few)
     start = time.perf_counter()
     done = embed_to_file(loaded, rows, output, batch_size=batch_size, normalize=normalize, truncate=truncate)
     seconds = time.perf_counter() - start

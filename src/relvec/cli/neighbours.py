@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Json, Model, print_json, print_table
+from relvec.cli.options import Device, Json, Model, load_model, print_json, print_table, start_quickly
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.pairs import parse_pair
 
@@ -32,12 +32,12 @@ def neighbours(
 ) -> None:
     """Find the pairs of an index whose relation is most like that of the given pairs."""
     query = [parse_pair(pair) for pair in pairs]
+    start_quickly()
     from relvec.index.pair_index import PairIndex
     from relvec.index.storage import index_folder
-    from relvec.model import RelBERT
 
     opened = PairIndex.load(index_folder(index))
-    loaded = RelBERT.from_pretrained(model, device=device)
+    loaded = load_model(model, device)
     found = opened.neighbours(
         loaded, query, k, rerank=rerank, exclude_shared_words=not shared_words, relations=relation
     )

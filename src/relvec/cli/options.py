@@ -1,14 +1,18 @@
 """Options that several commands share, and how they print."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from relvec.relation_model import RelationModel
 
 Model = Annotated[str, typer.Option("--model", "-m", help="A model name, a folder or a hub id.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; by default the fastest there is.")]
@@ -54,6 +58,24 @@ def _options(group: Any) -> list[Parameter]:
         Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
         for field in (fields(group) if group else ())
     ]
+
+
+def start_quickly() -> None:
+    """Ready this process to encode a few pairs with numpy; only before numpy is imported has it an effect."""
+    # Threads that share a small matrix product wait for each other: on a busy machine, for many times what they save.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def load_model(model: str, device: str | None, *, quickly: bool = True) -> "RelationModel":
+    """The model for a few pairs, which is quick to load, or the one of torch, which may have a GPU."""
+    if quickly:
+        start_quickly()
+        from relvec.quick.opening import open_model
+
+        return open_model(model, device)
+    from relvec.model import RelBERT
+
+    return RelBERT.from_pretrained(model, device=device)
 
 
 def print_json(value: Any) -> None:

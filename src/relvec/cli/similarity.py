@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Json, Model, ScoringOption, print_json, print_table
+from relvec.cli.options import Device, Json, Model, ScoringOption, load_model, print_json, print_table
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
 from relvec.pairs import parse_pair
@@ -21,10 +21,10 @@ def similarity(
     query, *others = [parse_pair(pair) for pair in pairs]
     if not others:
         raise RelvecError("Only one pair was given; add at least one to compare it with.")
-    from relvec.model import RelBERT
+    loaded = load_model(model, device)
     from relvec.similarity import check_scoring
 
-    found = RelBERT.from_pretrained(model, device=device).rank(query, others, scoring=check_scoring(scoring))
+    found = loaded.rank(query, others, scoring=check_scoring(scoring))
     rows = [(":".join(pair), score) for pair, score in found if isinstance(pair, tuple)]
     if json:
         print_json({"query": ":".join(query), "ranking": [{"pair": pair, "score": score} for pair, score in rows]})

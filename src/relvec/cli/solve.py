@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Json, Model, ScoringOption, print_json, print_table
+from relvec.cli.options import Device, Json, Model, ScoringOption, load_model, print_json, print_table
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
 from relvec.pairs import parse_pair
@@ -21,10 +21,10 @@ def solve(
     stem, *choices = [parse_pair(pair) for pair in pairs]
     if not choices:
         raise RelvecError("The question has no choices; give them after the stem.")
-    from relvec.model import RelBERT
+    loaded = load_model(model, device)
     from relvec.similarity import check_scoring
 
-    solution = RelBERT.from_pretrained(model, device=device).solve(stem, choices, scoring=check_scoring(scoring))
+    solution = loaded.solve(stem, choices, scoring=check_scoring(scoring))
     names = [":".join(choice) for choice in choices]
     if json:
         scores = dict(enumerate(solution.scores))

@@ -5,14 +5,12 @@ Merging is one matrix product for each adapted layer, so encoding needs no train
 
 import json
 from pathlib import Path
-from typing import Any
-
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
-from transformers import PreTrainedModel
+from typing import TYPE_CHECKING, Any
 
 from relvec.errors import RelvecError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 CONFIG_NAME = "adapter_config.json"
 WEIGHTS_NAME = "adapter_model.safetensors"
@@ -40,11 +38,19 @@ def adapter_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def merge_adapter(encoder: PreTrainedModel, folder: Path) -> None:
-    """Add scale * B @ A to every adapted weight of the encoder, in place."""
-    config = adapter_config(folder)
+def adapter_scale(config: dict[str, Any]) -> float:
+    """How much of the low-rank product is added to a weight: alpha / r, or alpha / sqrt(r) if rank-stabilised."""
     rank = config["r"]
-    scale = config["lora_alpha"] / (rank**0.5 if config.get("use_rslora") else rank)
+    return float(config["lora_alpha"] / (rank**0.5 if config.get("use_rslora") else rank))
+
+
+def merge_adapter(encoder: "PreTrainedModel", folder: Path) -> None:
+    """Add scale * B @ A to every adapted weight of the encoder, in place."""
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    scale = adapter_scale(adapter_config(folder))
     path = folder / WEIGHTS_NAME
     try:
         tensors = load_file(path)

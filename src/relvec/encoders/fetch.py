@@ -16,8 +16,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from relvec.encoders.cache import cache_folder
 from relvec.encoders.catalog import BaseModel, Package
 from relvec.encoders.network import HUB_PATIENCE_SECONDS, hub_answers, offline
@@ -44,6 +42,8 @@ def fetch(model: BaseModel, show_progress: bool | None = None) -> Path:
             f"The base model {model.name!r} is not in {folder.parent} and the network is switched off; "
             f"run `relvec fetch {model.name}` where it is on, or copy the folder {folder.name} there."
         )
+    from filelock import FileLock
+
     staging = folder.with_name(f".{folder.name}.partial")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -2,8 +2,6 @@
 
 import os
 import threading
-import urllib.error
-import urllib.request
 from functools import cache
 
 HUB_PATIENCE_SECONDS = 3.0
@@ -20,6 +18,9 @@ def hub_answers() -> bool:
     """Whether the hub responds within a few seconds; asked at most once a process, never retried."""
     if offline():
         return False
+    import urllib.error
+    import urllib.request
+
     from huggingface_hub import constants
 
     answered, done = threading.Event(), threading.Event()

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.baselines.vector_file import VectorTable, read_vectors
-from relvec.baselines.word_vectors import spellings
 from relvec.errors import RelvecError
 from relvec.index.pair_index import PairIndex
-from relvec.model import RelBERT
 from relvec.pairs import as_word
+from relvec.relation_model import RelationModel
 from relvec.similarity import Ranked, normalized, ranked
 
 FROM_EACH = 48
@@ -21,7 +20,14 @@ ATTESTED = 0.05
 
 
 def complete(
-    model: RelBERT, index: PairIndex, a: str, b: str, c: str, k: int = 10, *, word_vectors: str | Path | None = None
+    model: RelationModel,
+    index: PairIndex,
+    a: str,
+    b: str,
+    c: str,
+    k: int = 10,
+    *,
+    word_vectors: str | Path | None = None,
 ) -> list[Ranked[str]]:
     """Words d such that c is to d as a is to b, by falling cos(x_cd, x_ab) + 0.05 [c and d are a pair of the index].
 
@@ -44,7 +50,7 @@ def complete(
 
 
 def candidate_words(
-    model: RelBERT, index: PairIndex, a: str, b: str, c: str, *, word_vectors: str | Path | None = None
+    model: RelationModel, index: PairIndex, a: str, b: str, c: str, *, word_vectors: str | Path | None = None
 ) -> list[str]:
     """Where d may come from: partners of c in the index, tails of the neighbours of (a, b), words near c.
 
@@ -68,6 +74,8 @@ def candidate_words(
 
 
 def _near(table: VectorTable, a: str, b: str, c: str) -> list[str]:
+    from relvec.baselines.word_vectors import spellings  # which waits for torch
+
     vectors = [table.find(spellings(word)) for word in (a, b, c)]
     of_a, of_b, of_c = (None if vector is None else normalized(vector[None])[0] for vector in vectors)
     if of_c is None:

@@ -15,8 +15,8 @@ from relvec.index.origin import Origin
 from relvec.index.storage import Meta, read_folder, read_meta, write_folder, writing
 from relvec.index.vector_store import VectorStore
 from relvec.index.vocabulary import Mask, PairVocabulary, distinct_pairs
-from relvec.model import RelBERT
 from relvec.pairs import Pair, Prototype, Relation, as_pair, as_relation, as_relations, is_single
+from relvec.relation_model import RelationModel
 from relvec.similarity import Vectors, cosine
 
 RERANKED = 32
@@ -56,10 +56,12 @@ class PairIndex:
         self._vectors = vectors
         self._is_writable = is_writable
         self._removed = np.zeros(len(pairs), dtype=bool)
-        self._checked: tuple[weakref.ref[RelBERT], Any] | None = None
+        self._checked: tuple[weakref.ref[RelationModel], Any] | None = None
 
     @classmethod
-    def of(cls, model: RelBERT, pairs: Any, *, relations: Sequence[str] | None = None, kind: str = "auto") -> Self:
+    def of(
+        cls, model: RelationModel, pairs: Any, *, relations: Sequence[str] | None = None, kind: str = "auto"
+    ) -> Self:
         """Encode pairs and index them, in memory; `relations` names the relation of each.
 
         For a long list, `relvec.index.building.build_index` keeps what is finished on disk.
@@ -73,7 +75,7 @@ class PairIndex:
         pairs: Sequence[Pair],
         vectors: Vectors,
         *,
-        model: RelBERT,
+        model: RelationModel,
         relations: Sequence[str] | None = None,
         kind: str = "auto",
         show_progress: bool | None = False,
@@ -159,7 +161,12 @@ class PairIndex:
         return self._vectors.kind.is_exact
 
     def add(
-        self, model: RelBERT, pairs: Any, *, relations: Sequence[str] | None = None, vectors: Vectors | None = None
+        self,
+        model: RelationModel,
+        pairs: Any,
+        *,
+        relations: Sequence[str] | None = None,
+        vectors: Vectors | None = None,
     ) -> int:
         """Append the pairs that are not here yet, and return how many; their `vectors` may be known already."""
         self._check_writable()
@@ -205,16 +212,16 @@ class PairIndex:
             self.pairs = self.pairs.kept(~self._removed)
             self._removed = np.zeros(len(self.pairs), dtype=bool)
 
-    def check_model(self, model: RelBERT) -> None:
+    def check_model(self, model: RelationModel) -> None:
         """Refuse a model that did not make these vectors; one that has not changed since is not asked again."""
-        state = _state(model)
+        state = model.state()
         if self._checked is None or self._checked[0]() is not model or self._checked[1] != state:
             self.origin.check(model)
             self._checked = weakref.ref(model), state
 
     def neighbours(
         self,
-        model: RelBERT,
+        model: RelationModel,
         query: Any,
         k: int = 10,
         *,
@@ -268,7 +275,7 @@ class PairIndex:
 
     def _reranked(
         self,
-        model: RelBERT,
+        model: RelationModel,
         vector: NDArray[np.float32],
         scores: NDArray[np.float32],
         rows: NDArray[np.int64],
@@ -289,12 +296,6 @@ class PairIndex:
         return f"PairIndex({len(self):,} pairs, {self.dim} dimensions, kind={self.kind!r}, model={self.origin.model!r})"
 
 
-def _state(model: RelBERT) -> Any:
-    """What changes when a model is trained further or its pooling set; quick, unlike a look at the weights."""
-    weights = model.encoder.parameters()
-    return model.pooling, [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in weights]
-
-
 def as_query(query: Any) -> Relation:
     """One pair as it is, several as a prototype.
 
@@ -306,4 +307,4 @@ def as_query(query: Any) -> Relation:
     if is_single(query):
         return as_relation(query)
     relations = as_relations(query)
-    return relations[0] if len(relations) == 1 else RelBERT.prototype(relations)
+    return relations[0] if len(relations) == 1 else RelationModel.prototype(relations)

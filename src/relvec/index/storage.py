@@ -11,8 +11,6 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from filelock import FileLock
-
 from relvec.errors import RelvecError
 from relvec.files import written_whole
 from relvec.index.kinds import KINDS
@@ -131,6 +129,8 @@ def writing(folder: Path) -> Iterator[None]:
     """One writer at a time: the others wait."""
     if folder.is_file() or (folder.is_dir() and not (folder / META).exists() and _holds_other_files(folder)):
         raise RelvecError(f"{folder} exists and is no index; choose another place.")
+    from filelock import FileLock
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder / "lock")

@@ -1,15 +1,12 @@
 """A template bound to a tokenizer: pairs become token ids without tokenizing the template again."""
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from relvec.errors import RelvecError
 from relvec.pairs import Pair
 from relvec.prompts.template import HEAD, MASK, TAIL, Template, fill_slots
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 TokenIds = list[int]
 
@@ -26,6 +23,28 @@ _PROBES: tuple[Pair, ...] = (
 )
 
 
+class PromptTokenizer(Protocol):
+    """What a template asks of a tokenizer: those of transformers have it, and `relvec.quick.tokenizer`."""
+
+    @property
+    def mask_token(self) -> Any: ...
+
+    @property
+    def unk_token(self) -> Any: ...
+
+    @property
+    def unk_token_id(self) -> Any: ...
+
+    @property
+    def all_special_tokens(self) -> list[str]: ...
+
+    def get_vocab(self) -> dict[str, int]: ...
+
+    def get_added_vocab(self) -> dict[str, int]: ...
+
+    def __call__(self, text: list[str], *, add_special_tokens: bool = True, **options: Any) -> Mapping[str, Any]: ...
+
+
 class TokenizedTemplate:
     """Fills a template at the token level.
 
@@ -37,7 +56,7 @@ class TokenizedTemplate:
     Calling it on pairs gives their token ids, special tokens included.
     """
 
-    def __init__(self, template: Template, tokenizer: "PreTrainedTokenizerBase") -> None:
+    def __init__(self, template: Template, tokenizer: PromptTokenizer) -> None:
         if template.has_mask and tokenizer.mask_token is None:
             raise RelvecError(f"The template {template.text!r} has a <mask>, but the tokenizer has none; drop it.")
         self.template = template
@@ -137,7 +156,7 @@ class TokenizedTemplate:
     def _special_tokens(self) -> tuple[TokenIds, TokenIds]:
         """What the tokenizer puts before and after every sentence."""
         bare = self._tokenize(["a"])[0]
-        full = self._tokenizer("a", padding=False, truncation=False)["input_ids"]
+        (full,) = self._tokenizer(["a"], padding=False, truncation=False, verbose=False)["input_ids"]
         start = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
         return full[:start], full[start + len(bare) :]
 
