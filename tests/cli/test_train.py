@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from relvec import RelBERT
+from relvec.encoders.adapter import adapter_config
 
 Relvec = Callable[..., Any]
 
@@ -59,6 +60,18 @@ def test_merge_writes_the_mean_of_two_runs_as_an_adapter(
         mean.encoder.get_parameter(name).detach(), (weights[0] + weights[1]) / 2, atol=1e-5, rtol=0
     )
     assert not torch.equal(*weights)
+
+
+def test_merge_makes_one_adapter_of_a_pile(relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path) -> None:
+    lower, upper, both = tmp_path / "lower", tmp_path / "upper", tmp_path / "both"
+    for base, run in ((tiny_folder, lower), (lower, upper)):
+        assert relvec("train", "--data", data, "--base", base, "--lora", "2", "-o", run, *QUICK).code == 0
+    assert relvec("merge", upper, "--lora", "4", "-o", both).code == 0
+    assert adapter_config(both)["base_model_name_or_path"] == str(tiny_folder)
+    one, pile = RelBERT.from_pretrained(both), RelBERT.from_pretrained(upper)
+    assert one.training_record["recipe"]["started_from"] == str(lower)
+    name = "encoder.layer.0.attention.self.query.weight"
+    torch.testing.assert_close(one.encoder.get_parameter(name), pile.encoder.get_parameter(name), atol=1e-5, rtol=0)
 
 
 def test_a_model_of_unknown_base_cannot_become_an_adapter(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:

@@ -25,7 +25,12 @@ def merge(
         base = merged.training_record.get("base")
         if not base:
             raise RelvecError(f"{models[0]} does not say what base it was trained from; write it with --lora 0.")
+        from relvec.encoders.resolve import plain_base
         from relvec.training.low_rank import save_low_rank
 
-        save_low_rank(merged, base, lora, output)
+        plain = plain_base(base)
+        if plain != base:  # an adapter on an adapter becomes one
+            recipe = merged.training_record.get("recipe", {}) | {"started_from": base}
+            merged.training_record |= {"base": plain, "recipe": recipe}
+        save_low_rank(merged, plain, lora, output)
     typer.echo(str(output))

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from relvec.encoders.adapter import adapter_config, is_adapter
 from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
 from relvec.encoders.fetch import fetch
 from relvec.encoders.network import HUB_PATIENCE_SECONDS, hub_answers, offline
@@ -31,6 +32,17 @@ def resolve(model: str | Path, revision: str | None = None, show_progress: bool 
     if not _HUB_ID.fullmatch(name) or name.startswith("."):
         raise RelvecError(f"There is no model folder {name}; check the path, or see `relvec models`.")
     return _hub_folder(name, revision)
+
+
+def plain_base(model: str) -> str:
+    """The model itself, or what an adapter, or a pile of them, stands on.
+
+    >>> plain_base(tiny_model) == tiny_model
+    True
+    """
+    while is_adapter(folder := resolve(model)):
+        model = str(adapter_config(folder)["base_model_name_or_path"])
+    return model
 
 
 def _hub_folder(repository: str, revision: str | None) -> Path:
