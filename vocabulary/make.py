@@ -1,6 +1,6 @@
 """Makes the pair vocabulary that relvec ships: English words that are related in some way.
 
-python vocabulary/make.py --wordnet FOLDER --glove glove-100.npz -o pairs.tsv
+python vocabulary/make.py --wordnet FOLDER --glove glove-100.npz -o vocabulary.tsv
 
 WordNet's relations and definitions, the bundled relations and the forms of words come first; associated words of
 GloVe fill up to the size. What came from where is reported on stderr.
