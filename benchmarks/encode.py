@@ -18,7 +18,7 @@ from relvec import RelBERT
 from relvec.pairs import Pair, parse_pair
 
 MODELS = ("mpnet", "minilm")
-TEMPLATES = ("4", "I discovered: [h] is the <mask> of [t]")
+TEMPLATES = ("4", "I discovered: [h] is the <mask> of [t]", "[h] <mask> [t]")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import copy
 import hashlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -26,6 +26,7 @@ from relvec.encoders.loading import (
 )
 from relvec.encoders.resolve import resolve
 from relvec.encoders.saving import MODEL_FILES, save_encoder
+from relvec.encoders.side_by_side import side_by_side
 from relvec.errors import RelvecError
 from relvec.files import folder_written_whole
 from relvec.pooling import pool
@@ -158,15 +159,20 @@ class RelBERT(RelationModel):
 
     @contextmanager
     def _encoding(self) -> Iterator[None]:
-        """Without dropout and gradients."""
+        """Without dropout."""
         was_training = self.encoder.training
         self.encoder.eval()
         try:
-            with torch.inference_mode():
-                yield
+            yield
         finally:
             self.encoder.train(was_training)
 
+    def _vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterable[Vectors]:
+        if self.device.type == "cpu":
+            return side_by_side(self._vectors_of_batch, batches)
+        return super()._vectors_of_batches(batches)
+
+    @torch.inference_mode()
     def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
         return self.vectors_of_tokens(token_ids).float().cpu().numpy()
 

@@ -51,6 +51,9 @@ class RelationModel(ABC):
     def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
         """One batch through language model and pooling: [batch, dim]."""
 
+    def _vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterable[Vectors]:
+        return map(self._vectors_of_batch, batches)
+
     def state(self) -> Any:
         """What changes when the model does; quick, unlike a look at the weights."""
         return self.pooling
@@ -101,8 +104,10 @@ class RelationModel(ABC):
         token_ids = self.token_ids(pairs, truncate)
         lengths = [len(tokens) for tokens in token_ids]
         with progress_bar(len(pairs), "Encoding", show=show_progress) as bar, self._encoding():
-            for rows in batches_by_length(lengths, batch_size):
-                vectors[rows] = self._vectors_of_batch([token_ids[row] for row in rows])
+            groups = list(batches_by_length(lengths, batch_size))
+            batches = [[token_ids[row] for row in rows] for rows in groups]
+            for rows, batch in zip(groups, self._vectors_of_batches(batches), strict=True):
+                vectors[rows] = batch
                 bar.update(len(rows))
         return vectors
 
