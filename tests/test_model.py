@@ -1,3 +1,6 @@
+import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -248,7 +251,13 @@ class TestPrototype:
         assert tiny.encode([("cup", "tea"), prototype]).shape == (2, tiny.dim)
         assert isinstance(tiny.similarity(prototype, ("cup", "tea")), float)
         assert len(tiny.rank(prototype, [("cup", "tea"), prototype])) == 2
-        assert tiny.solve(prototype, [("cup", "tea"), ("cats", "dogs")], scoring="bidirectional").answer in (0, 1)
+        choices = [("cup", "tea"), ("cats", "dogs")]
+        expected = int(np.argmax(tiny.similarity(prototype, choices)))
+        assert tiny.solve(prototype, choices).answer == expected
+
+
+def change_json(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
 class TestCheckpoint:
@@ -259,6 +268,16 @@ class TestCheckpoint:
         assert (again.template, again.pooling) == (model.template, model.pooling)
         np.testing.assert_allclose(again.encode(PAIRS[2:]), model.encode(PAIRS[2:]), atol=1e-6)
         assert again.fingerprint == model.fingerprint
+
+    def test_the_fingerprint_sees_how_words_are_cut_and_what_the_weights_do_not_show(
+        self, tiny_folders: Callable[[str], Path], tmp_path: Path
+    ) -> None:
+        folder = shutil.copytree(tiny_folders("bert"), tmp_path / "model")
+        before = RelBERT.from_pretrained(folder).fingerprint
+        change_json(folder / "tokenizer_config.json", do_lower_case=False)
+        other_case = RelBERT.from_pretrained(folder).fingerprint
+        change_json(folder / "config.json", hidden_act="relu")
+        assert len({before, other_case, RelBERT.from_pretrained(folder).fingerprint}) == 3
 
     def test_the_folder_has_the_published_format(self, tiny: RelBERT, tmp_path: Path) -> None:
         from transformers import AutoConfig, AutoModel

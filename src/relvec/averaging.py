@@ -16,6 +16,8 @@ def average(models: Sequence[RelBERT]) -> RelBERT:
     >>> average([model, RelBERT.from_pretrained(tiny_model)]).fingerprint == model.fingerprint
     True
     """
+    if not models:
+        raise RelvecError("There are no models to average; give at least one.")
     first, *others = models
     for other in others:
         if (other.template, other.pooling) != (first.template, first.pooling):
@@ -33,11 +35,13 @@ def average(models: Sequence[RelBERT]) -> RelBERT:
 
 
 def _record(models: Sequence[RelBERT]) -> dict[str, Any]:
-    """The training of the first, with the names and seeds of all, and without the metrics of a single run."""
+    """The training of the first, with the names, seeds and data of all, and without the metrics of a single run."""
     records = [model.training_record for model in models]
     seeds = [record.get("recipe", {}).get("seed") for record in records]
     recipe = records[0].get("recipe", {}) | {"averaged": [model.name for model in models], "seed": seeds}
-    return {name: value for name, value in records[0].items() if name != "metrics"} | {"recipe": recipe}
+    record = {name: value for name, value in records[0].items() if name != "metrics"} | {"recipe": recipe}
+    data = dict.fromkeys(str(each["data"]) for each in records if "data" in each)
+    return record | {"data": "; ".join(data)} if data else record
 
 
 def _shapes(model: RelBERT) -> dict[str, torch.Size]:

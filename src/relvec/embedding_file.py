@@ -44,6 +44,8 @@ def embed_to_file(
     """
     target = Path(output)
     write = writer_for(target)
+    if not pairs:
+        raise RelvecError("There is no pair to encode; give at least one.")
     distinct = list(dict.fromkeys(pairs))
     with encoded_in_steps(
         model,

@@ -13,7 +13,7 @@ import torch
 from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from relvec.card import model_card
-from relvec.encoders.adapter import adapter_config, is_adapter, merge_adapter
+from relvec.encoders.adapter import merge_adapter
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.encoders.loading import (
     load_config,
@@ -24,7 +24,7 @@ from relvec.encoders.loading import (
     relbert_config,
     token_limit,
 )
-from relvec.encoders.resolve import resolve
+from relvec.encoders.resolve import adapters_and_base, resolve
 from relvec.encoders.saving import MODEL_FILES, save_encoder
 from relvec.encoders.side_by_side import side_by_side
 from relvec.errors import RelvecError
@@ -35,6 +35,10 @@ from relvec.relation_model import BATCH_SIZE, RelationModel, batches_by_length
 from relvec.similarity import Vectors
 
 __all__ = ["BATCH_SIZE", "RelBERT", "batches_by_length"]
+
+# What else decides the vectors: how words are cut to tokens, and what of the network the weights do not show.
+PROBES = (("Zürich", "ICE cream"), ("don't", "café-bar 24/7"), ("ﬁre", "東京"))
+NOT_IN_WEIGHTS = ("hidden_act", "activation", "num_attention_heads", "n_heads", "layer_norm_eps")
 
 
 class RelBERT(RelationModel):
@@ -145,8 +149,10 @@ class RelBERT(RelationModel):
 
     @property
     def fingerprint(self) -> str:
-        vocabulary = sorted(self.tokenizer.get_vocab().items())
-        digest = hashlib.sha256(repr((self.template.to_config(), self.pooling, vocabulary)).encode())
+        prompt = self.template.to_config(), self.pooling
+        tokens = sorted(self.tokenizer.get_vocab().items()), self._prompt(PROBES)
+        network = [getattr(self.encoder.config, name, None) for name in NOT_IN_WEIGHTS]
+        digest = hashlib.sha256(repr((prompt, tokens, network)).encode())
         for name, weight in sorted(self.encoder.state_dict().items()):
             digest.update(name.encode())
             digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy())
@@ -211,9 +217,8 @@ def _load(
     folder: Path, config: PretrainedConfig, show_progress: bool | None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Encoder and tokenizer of a folder; an adapter is merged onto its base, which may be one itself."""
-    if not is_adapter(folder):
-        return load_weights(folder, config), load_tokenizer(folder)
-    base = resolve(adapter_config(folder)["base_model_name_or_path"], show_progress=show_progress)
-    encoder, tokenizer = _load(base, config, show_progress)
-    merge_adapter(encoder, folder)
+    adapters, base = adapters_and_base(folder, show_progress)
+    encoder, tokenizer = load_weights(base, config), load_tokenizer(base)
+    for adapter in reversed(adapters):
+        merge_adapter(encoder, adapter)
     return encoder, tokenizer

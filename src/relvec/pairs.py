@@ -78,7 +78,7 @@ def as_pair(pair: Any, where: str = "") -> Pair:
     """
     if isinstance(pair, str) or not isinstance(pair, Sequence):
         try:
-            pair = None if isinstance(pair, str | dict) else tuple(pair)
+            pair = None if isinstance(pair, str | dict | set | frozenset) else tuple(pair)  # a set has no first word
         except TypeError:
             pair = None
     if pair is None or len(pair) != 2:

@@ -45,7 +45,7 @@ class RelationModel(ABC):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """A checksum of all that decides the vectors: prompt, pooling, vocabulary and weights."""
+        """A checksum of all that decides the vectors: prompt, pooling, tokens, network and weights."""
 
     @abstractmethod
     def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
@@ -197,6 +197,8 @@ class RelationModel(ABC):
         >>> [word for word, _ in model.complete("Paris", "France", "Paris", ["tea", "France"], top=1)]
         ['France']
         """
+        if isinstance(candidates, str):
+            raise RelvecError(f"{candidates!r} is one word; give a list of candidates.")
         words = list(dict.fromkeys(as_word(word) for word in candidates))
         scores = self._scores(as_relation((a, b)), [(as_word(c), word) for word in words], scoring)
         return ranked(words, scores, top)

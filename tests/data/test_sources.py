@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
 from relvec.data.sources import SOURCES, load
 from relvec.errors import RelvecError
@@ -34,7 +34,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]
         if options["local_files_only"]:
             raise LocalEntryNotFoundError("not cached")
         if dataset.startswith("nobody/"):
-            raise HfHubHTTPError.__new__(HfHubHTTPError)
+            raise HFValidationError("nobody")
         folder = tmp_path / "snapshot/data"
         folder.mkdir(parents=True)
         (folder / "train.jsonl").write_text(json.dumps(GROUP))

@@ -48,6 +48,11 @@ def test_a_student_may_be_an_adapter_of_its_base(make_distiller: MakeDistiller, 
     np.testing.assert_allclose(loaded.encode(pairs), distiller.student.encode(pairs), atol=2e-3)  # half precision
 
 
+def test_an_adapter_never_replaces_its_base(make_distiller: MakeDistiller, small_folder: Path) -> None:
+    with pytest.raises(RelvecError, match="holds the base that the adapter needs; choose another output"):
+        make_distiller(str(small_folder), lora_rank=2)
+
+
 def test_the_card_names_teacher_data_settings_and_scores(make_distiller: MakeDistiller, tmp_path: Path) -> None:
     distiller = make_distiller()
     distiller.fit()
@@ -141,6 +146,12 @@ def test_the_plan_counts_without_changing_anything(make_distiller: MakeDistiller
     assert not (tmp_path / "student").exists()
     distiller.teacher.prepare([*distiller.pool.train, *distiller.pool.held_out])
     assert make_plan(distiller).to_encode == 0
+
+
+def test_the_plan_counts_only_weights_that_are_trained(make_distiller: MakeDistiller) -> None:
+    distiller = make_distiller(lora_rank=2)
+    weights = distiller.student.encoder.named_parameters()
+    assert make_plan(distiller).trainable_parameters == sum(w.numel() for name, w in weights if "lora_" in name)
 
 
 def test_the_plan_of_few_pairs_takes_the_time_they_took(

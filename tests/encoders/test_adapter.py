@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from safetensors.torch import save_file
 
 from relvec import RelBERT, RelvecError
 from relvec.encoders.adapter import CONFIG_NAME, WEIGHTS_NAME
+from relvec.encoders.resolve import plain_base
+from relvec.quick.opening import open_model
 
 LAYER = "encoder.layer.0.attention.self.query"
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan")]
@@ -64,6 +67,30 @@ def test_an_adapter_of_another_base_is_refused(tiny_folder: Path, tmp_path: Path
     tensors = {f"base_model.model.{LAYER}.lora_{x}.weight": torch.zeros(3, 3) for x in "AB"}
     with pytest.raises(RelvecError, match="does not fit its base"):
         RelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, tensors))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [],
+        [f"{LAYER}.lora_A.weight"],
+        [f"{LAYER}.lora_B.weight"],
+        [f"{LAYER}.lora_A.weight", f"{LAYER}.lora_B.weight", f"{LAYER}.lora_B.bias"],
+        ["embeddings.word_embeddings.lora_embedding_A", "embeddings.word_embeddings.lora_embedding_B"],
+    ],
+)
+def test_an_adapter_of_other_tensors_than_pairs_is_refused(tiny_folder: Path, tmp_path: Path, names: list[str]) -> None:
+    tensors = {f"base_model.model.{name}": torch.zeros(16, 16) for name in names}
+    with pytest.raises(RelvecError, match="not made of pairs of lora_A and lora_B"):
+        RelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, tensors))
+
+
+@pytest.mark.parametrize("load", [RelBERT.from_pretrained, open_model, plain_base])
+def test_a_circle_of_adapters_is_refused(tiny_folder: Path, tmp_path: Path, load: Callable[[str], Any]) -> None:
+    lower = write_adapter(tmp_path / "lower", tiny_folder, base_model_name_or_path=str(tmp_path / "upper"))
+    upper = write_adapter(tmp_path / "upper", tiny_folder, base_model_name_or_path=str(lower))
+    with pytest.raises(RelvecError, match="stands on itself"):
+        load(str(upper))
 
 
 def test_a_corrupt_adapter_is_refused(tiny_folder: Path, tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ class HubHandler(BaseHTTPRequestHandler):
         elif "/resolve/" in self.path and name in self.files:
             body = self.files[name]
         else:
-            self.send_error(404 if self.path != "/" else 200)
+            self.send_error(200 if self.path == "/" else 503 if "/busy/" in self.path else 404)
             return
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
@@ -238,16 +238,23 @@ print(fetch(BaseModel("tiny", "someone/tiny", "", 1, {digests!r}, (), "")))
     assert sorted(path.name for path in Path(result.stdout.strip()).iterdir()) == sorted(FILES)
 
 
-def test_an_unknown_hub_id_is_one_sentence(hub: str, tmp_path: Path) -> None:
-    code = """
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("no/such-model", "Unknown model 'no/such-model'; see `relvec models`"),
+        ("busy/hub", "The hub broke off while sending busy/hub; try again"),
+    ],
+)
+def test_an_unknown_hub_id_and_a_busy_hub_are_one_sentence(hub: str, tmp_path: Path, name: str, message: str) -> None:
+    code = f"""
 from relvec import RelBERT, RelvecError
 try:
-    RelBERT.from_pretrained("no/such-model")
+    RelBERT.from_pretrained("{name}")
 except RelvecError as error:
     print(error)
 """
     result = run_python(code, hub, tmp_path)
-    assert result.stdout.startswith("Unknown model 'no/such-model'; see `relvec models`"), result.stdout + result.stderr
+    assert result.stdout.startswith(message), result.stdout + result.stderr
 
 
 def test_a_reason_is_logged_not_printed(

@@ -45,6 +45,14 @@ def test_words_are_ranked_by_relational_similarity_and_pairs_of_the_index_have_t
         assert score == pytest.approx(similarity[word] + ATTESTED * (word in partners), abs=1e-5)
 
 
+def test_a_removed_pair_has_no_start(tiny: RelBERT, index: PairIndex) -> None:
+    before = dict(complete(tiny, index, "Paris", "France", "cats", 30))
+    index.remove([("cats", "dogs")])
+    index.add(tiny, [("wolves", "dogs")])
+    after = dict(complete(tiny, index, "Paris", "France", "cats", 30))
+    assert after["dogs"] == pytest.approx(before["dogs"] - ATTESTED, abs=1e-5)
+
+
 def test_bad_requests_are_refused(tiny: RelBERT, tiny_folder: Path, index: PairIndex) -> None:
     with pytest.raises(RelvecError, match="0 words cannot be found"):
         complete(tiny, index, "Paris", "France", "Tokyo", 0)

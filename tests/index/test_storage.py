@@ -163,11 +163,12 @@ def test_a_changed_byte_among_the_pairs_is_one_sentence(folder: Path) -> None:
         PairIndex.load(folder)
 
 
-def test_a_folder_of_other_things_is_not_written_to(tiny: RelBERT, tmp_path: Path) -> None:
-    (tmp_path / "thesis.doc").write_text("work of years")
+@pytest.mark.parametrize("name", ["thesis.doc", "meta.json"])
+def test_a_folder_of_other_things_is_not_written_to(tiny: RelBERT, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('{"work": "of years"}')
     with pytest.raises(RelvecError, match="exists and is no index"):
         PairIndex.of(tiny, PAIRS).save(tmp_path)
-    assert [file.name for file in tmp_path.iterdir()] == ["thesis.doc"]
+    assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 def test_without_a_bundled_index_the_error_says_how_to_make_one(

@@ -1,9 +1,11 @@
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from relvec import RelvecError
+from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation
 from relvec.learned_prompts.encoder import PromptEncoder
 from relvec.learned_prompts.lengths import parse_grid
@@ -47,6 +49,20 @@ def test_a_search_that_is_killed_does_not_learn_a_prompt_twice(
     resumed = search("autoprompt", str(tiny_folder), relations, grid, tmp_path / "killed", **settings)
     assert seen == {grid[1].total}
     assert [result.tokens for result in resumed] == [result.tokens for result in whole]
+
+
+def test_a_search_does_not_go_on_with_another_base(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    base = Path(shutil.copytree(tiny_folder, tmp_path / "base"))
+    grid, settings = parse_grid("1,1,0"), QUICK["autoprompt"]
+    search("autoprompt", str(base), relations, grid, tmp_path / "found", **settings)
+    other = RelBERT.from_pretrained(base)
+    with torch.no_grad():
+        next(other.encoder.parameters()).add_(1)
+    other.save_pretrained(base)
+    with pytest.raises(RelvecError, match="remove it, or choose another output"):
+        search("autoprompt", str(base), relations, grid, tmp_path / "found", **settings)
 
 
 @pytest.mark.parametrize(

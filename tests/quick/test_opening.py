@@ -158,7 +158,22 @@ def dora(folder: Path) -> None:
     (folder / CONFIG_NAME).write_text(json.dumps(json.loads((folder / CONFIG_NAME).read_text()) | {"use_dora": True}))
 
 
-@pytest.mark.parametrize("spoil", [unfit, stray, unreadable, dora])
+def half_a_pair(folder: Path) -> None:
+    tensors = load_file(folder / WEIGHTS_NAME)
+    del tensors[next(name for name in tensors if "lora_B" in name)]
+    save_file(tensors, folder / WEIGHTS_NAME)
+
+
+def extra(folder: Path) -> None:
+    tensors = load_file(folder / WEIGHTS_NAME) | {f"{KEY_PREFIX}pooler.dense.lora_bias": torch.zeros(2)}
+    save_file(tensors, folder / WEIGHTS_NAME)
+
+
+def empty(folder: Path) -> None:
+    save_file({}, folder / WEIGHTS_NAME)
+
+
+@pytest.mark.parametrize("spoil", [unfit, stray, half_a_pair, extra, empty, unreadable, dora])
 def test_a_broken_adapter_gets_the_message_of_relbert(
     quick_folder: Path, adapted: Callable[[Path], Path], spoil: Callable[[Path], None]
 ) -> None:

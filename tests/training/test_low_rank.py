@@ -10,7 +10,7 @@ from relvec import RelBERT, RelvecError
 from relvec.averaging import average
 from relvec.encoders.adapter import is_adapter
 from relvec.training.lora import add_lora
-from relvec.training.low_rank import low_rank, save_low_rank
+from relvec.training.low_rank import LEFT_OUT, low_rank, save_low_rank
 
 PAIRS = [("Paris", "France"), ("bread", "baker"), ("cat", "animals")]
 
@@ -75,6 +75,28 @@ def test_an_impossible_adapter_is_refused(tiny_folder: Path, tmp_path: Path, ran
         save_low_rank(model, str(tiny_folder), rank, tmp_path / "adapter")
 
 
+def test_the_record_says_what_share_of_the_change_was_left_out(tiny_folder: Path, tmp_path: Path) -> None:
+    model = tuned(tiny_folder, seed=1)
+    save_low_rank(model, str(tiny_folder), 2, tmp_path / "whole")
+    assert "metrics" not in RelBERT.from_pretrained(tmp_path / "whole").training_record
+    before = RelBERT.from_pretrained(tiny_folder).encoder.state_dict()
+    linears = sum(float((w - before[name]).square().sum()) for name, w in model.encoder.state_dict().items())
+    bias = model.encoder.get_parameter("encoder.layer.0.attention.self.query.bias")
+    with torch.no_grad():
+        bias.add_((linears / bias.numel()) ** 0.5)  # as much as all that was changed before
+    save_low_rank(model, str(tiny_folder), 2, tmp_path / "half")
+    assert RelBERT.from_pretrained(tmp_path / "half").training_record["metrics"] == {LEFT_OUT: 0.5}
+    assert "metrics" not in model.training_record
+
+
+def test_a_model_with_tokens_of_its_own_cannot_become_an_adapter(tiny_folder: Path, tmp_path: Path) -> None:
+    model = tuned(tiny_folder, seed=1)
+    model.tokenizer.add_tokens(["<v0>"])
+    model.encoder.resize_token_embeddings(len(model.tokenizer))
+    with pytest.raises(RelvecError, match="another vocabulary"):
+        save_low_rank(model, str(tiny_folder), 2, tmp_path / "adapter")
+
+
 def test_the_average_has_the_mean_of_the_weights(tiny_folder: Path) -> None:
     name = "encoder.layer.0.attention.self.query.weight"
     models = [tuned(tiny_folder, seed) for seed in range(3)]
@@ -89,3 +111,15 @@ def test_models_that_do_not_agree_have_no_average(tiny_folder: Path, tiny_folder
     other = RelBERT.from_pretrained(tiny_folders("bert"), template=model.template, pooling=model.pooling)
     with pytest.raises(RelvecError, match="architecture"):
         average([model, other])
+
+
+def test_the_average_names_the_data_of_all(tiny_folder: Path) -> None:
+    models = [RelBERT.from_pretrained(tiny_folder) for _ in range(4)]
+    for model, data in zip(models, ("mine.csv", "yours.csv", "mine.csv"), strict=False):
+        model.training_record = {"data": data}
+    assert average(models).training_record["data"] == "mine.csv; yours.csv"
+
+
+def test_no_models_have_no_average() -> None:
+    with pytest.raises(RelvecError, match="no models to average"):
+        average([])

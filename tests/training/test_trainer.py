@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,14 @@ import torch
 
 from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation, split
+from relvec.encoders.adapter import adapter_config
 from relvec.training.checkpoint import CHECKPOINT_NAME
 from relvec.training.gradients import step_gradients
 from relvec.training.losses import LOSSES
 from relvec.training.plan import check_disk, make_plan
 from relvec.training.recipe import Recipe
 from relvec.training.trainer import Progress, Trainer
+from relvec.training.weights import kept
 
 QUICK: dict[str, Any] = {
     "template": "[h] is the <mask> of [t]",
@@ -117,7 +120,7 @@ def test_a_killed_run_resumes_to_the_same_weights(
 ) -> None:
     whole = make_trainer("whole", lora_rank=rank)
     whole.fit()
-    expected = whole._weights()
+    expected = kept(whole.trainable)
 
     killed = make_trainer("killed", lora_rank=rank)
     original = killed._step
@@ -132,13 +135,26 @@ def test_a_killed_run_resumes_to_the_same_weights(
     monkeypatch.setattr(resumed, "_step", lambda step: (steps.append(step), continued(step))[1])  # type: ignore[func-returns-value]
     resumed.fit()
     assert steps == [5, 6]
-    for name, weight in resumed._weights().items():
+    for name, weight in resumed.trainable.items():
         assert torch.equal(weight, expected[name]), name
     assert not (tmp_path / "killed" / CHECKPOINT_NAME).exists()
 
 
 def _kill() -> float:
     raise KeyboardInterrupt
+
+
+def test_a_run_killed_after_it_stalled_takes_no_step_more(
+    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    impatient: dict[str, Any] = {"learning_rate": 0.3, "warmup_steps": 0, "steps": 40, "patience": 2}
+    killed = make_trainer(**impatient)
+    monkeypatch.setattr(killed, "save", lambda _: _kill())
+    with pytest.raises(KeyboardInterrupt):
+        killed.fit()
+    resumed = make_trainer(**impatient)
+    monkeypatch.setattr(resumed, "_step", lambda _: _kill())
+    assert 0 < len(resumed.fit().train_loss) < 40
 
 
 def test_a_file_that_is_no_checkpoint_is_named(make_trainer: MakeTrainer) -> None:
@@ -162,6 +178,45 @@ def test_a_checkpoint_of_another_recipe_is_not_mixed_in(
 
 
 @pytest.mark.parametrize("rank", [0, 4])
+def test_a_checkpoint_of_another_base_is_not_mixed_in(
+    make_trainer: MakeTrainer, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rank: int
+) -> None:
+    base = Path(shutil.copytree(tiny_folder, tmp_path / "base"))
+    killed = make_trainer(folder=base, lora_rank=rank)
+    original = killed._step
+    monkeypatch.setattr(killed, "_step", lambda step: original(step) if step < 4 else _kill())
+    with pytest.raises(KeyboardInterrupt):
+        killed.fit()
+    other = RelBERT.from_pretrained(base)
+    with torch.no_grad():
+        next(other.encoder.parameters()).add_(1)
+    other.save_pretrained(base)
+    with pytest.raises(RelvecError, match="belongs to a run with another base"):
+        make_trainer(folder=base, lora_rank=rank).fit()
+
+
+def test_an_adapter_never_replaces_what_it_stands_on(
+    make_trainer: MakeTrainer, tiny_folder: Path, tmp_path: Path
+) -> None:
+    base = Path(shutil.copytree(tiny_folder, tmp_path / "base"))
+    make_trainer("lower", folder=base, lora_rank=2).fit()
+    for output in ("lower", "base"):
+        with pytest.raises(RelvecError, match="holds the base that the adapter needs; choose another output"):
+            make_trainer(output, folder=tmp_path / "lower", lora_rank=2)
+
+
+def test_an_adapter_finds_its_base_from_any_working_directory(
+    make_trainer: MakeTrainer, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tiny_folder.parent)
+    make_trainer(folder=Path(tiny_folder.name), lora_rank=2).fit()
+    monkeypatch.chdir(tmp_path)
+    assert adapter_config(tmp_path / "trained")["base_model_name_or_path"] == str(tiny_folder)
+    assert RelBERT.from_pretrained("trained").training_record["base"] == tiny_folder.name
+    assert str(tiny_folder) not in (tmp_path / "trained" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("rank", [0, 4])
 def test_the_same_seed_gives_the_same_model_and_another_another(make_trainer: MakeTrainer, rank: int) -> None:
     vectors = []
     for output, seed in (("a", 1), ("b", 1), ("c", 2)):
@@ -179,7 +234,7 @@ def test_cached_gradients_equal_those_of_one_pass(make_trainer: MakeTrainer) -> 
         trainer.model.encoder.eval()
         batch = trainer.sampler(0)
         step_gradients(trainer.model, trainer.loss, batch, trainer.accelerator, size, seed=0)
-        gradients.append({n: w.grad.clone() for n, w in trainer._trainable().items() if w.grad is not None})
+        gradients.append({n: w.grad.clone() for n, w in trainer.trainable.items() if w.grad is not None})
     assert gradients[0].keys() == gradients[1].keys()
     for name, gradient in gradients[0].items():
         torch.testing.assert_close(gradients[1][name], gradient, atol=1e-5, rtol=1e-3)
@@ -217,12 +272,12 @@ def test_a_full_disk_is_noticed_before_training(make_trainer: MakeTrainer, monke
 
 def test_the_plan_counts_without_changing_anything(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     trainer = make_trainer(loss="triplet+classification", epochs=1.0)
-    before = trainer._weights()
+    before = kept(trainer.trainable)
     plan = make_plan(trainer)
     assert (plan.relations, plan.categories, plan.steps) == (6, 3, 450)
     assert plan.triples_per_step > 0
     assert plan.seconds > 0
-    assert all(torch.equal(weight, before[name]) for name, weight in trainer._weights().items())
+    assert all(torch.equal(weight, before[name]) for name, weight in trainer.trainable.items())
     assert not (tmp_path / "trained").exists()
 
 

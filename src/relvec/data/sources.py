@@ -8,7 +8,7 @@ from pathlib import Path
 
 from relvec.data.rated import BOTTOM, TOP, RatedRelation
 from relvec.data.readers import is_readable, read_rated
-from relvec.encoders.network import hub_answers, offline
+from relvec.encoders.network import hub_answers, is_refusal, offline
 from relvec.errors import RelvecError, did_you_mean
 
 DEFAULT_SOURCE = "bundled"
@@ -111,7 +111,7 @@ def _place(source: Source, data_dir: str | Path | None) -> Path:
 def _hub_folder(dataset: str) -> Path:
     """The training and validation files of a dataset of the hub, through the hub's own cache."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
     patterns = ["*train*.jsonl", "*valid*.jsonl"]
     try:
@@ -122,7 +122,7 @@ def _hub_folder(dataset: str) -> Path:
     except LocalEntryNotFoundError as error:
         reason = "the network is switched off" if offline() else "the hub does not answer"
         raise RelvecError(f"There is no data {dataset} here, and {reason}; check the name or the network.") from error
-    except (HfHubHTTPError, HFValidationError) as error:
-        raise RelvecError(f"The hub has no dataset {dataset}, or none for you; check the name.") from error
     except Exception as error:  # the transport's own errors are not the hub library's
+        if is_refusal(error):
+            raise RelvecError(f"The hub has no dataset {dataset}, or none for you; check the name.") from error
         raise RelvecError(f"The hub broke off while sending {dataset}; try again, or give a file.") from error

@@ -21,8 +21,9 @@ from relvec.progress import progress_bar
 from relvec.similarity import normalized
 from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint
 from relvec.training.limits import Limits, check_limits
-from relvec.training.lora import add_lora, save_adapter
+from relvec.training.lora import add_lora, check_adapter_output, save_adapter
 from relvec.training.schedule import learning_rate_factor
+from relvec.training.weights import kept, put_back, trainable
 
 _LIMITS: Limits = {
     "steps": (0, "use 1 or more, or 0 to go by epochs"),
@@ -108,6 +109,8 @@ class Distiller:
         self.output = Path(output)
         self.base, self.data = base or student.name, data or "Not recorded."
         check_output(self.output)
+        if settings.lora_rank:
+            check_adapter_output(self.base, self.output)
         self.token_ids = student.token_ids(pool.train, truncate=True)
         self.batches = LengthBatches(list(map(len, self.token_ids)), settings.batch_size, settings.seed)
         self.steps = settings.steps or math.ceil(settings.epochs * self.batches.steps_per_epoch)
@@ -116,8 +119,9 @@ class Distiller:
         self._job = hashlib.sha256(repr(job).encode()).hexdigest()
         torch.manual_seed(settings.seed)
         self.adapter = add_lora(student.encoder, settings.lora_rank) if settings.lora_rank else None
+        self.trainable = trainable(student.encoder.named_parameters())
         self.optimizer = torch.optim.AdamW(
-            self._trainable().values(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+            self.trainable.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
 
     def fit(self, show_progress: bool | None = None) -> Progress:
@@ -126,11 +130,11 @@ class Distiller:
         self.teacher.prepare([*self.pool.train, *self.pool.held_out])
         self.targets = Targets.fit(self.teacher, self.student, self.pool.train, self.settings.seed)
         if state is None:
-            progress, best = Progress({}, {0: self.evaluate()}), self._weights()
+            progress, best = Progress({}, {0: self.evaluate()}), kept(self.trainable)
         else:
             progress = Progress(state["loss"], {step: HeldOut(*scores) for step, scores in state["held_out"].items()})
             best = state["best"]
-            self._load_weights(state["weights"])
+            put_back(self.trainable, state["weights"])
             self.optimizer.load_state_dict(state["optimizer"])
         done = max(progress.loss, default=0)
         with progress_bar(self.steps, "Distilling", unit="step", show=show_progress, initial=done) as bar:
@@ -140,11 +144,11 @@ class Distiller:
                 if step % self.settings.evaluate_every == 0 or step == self.steps:
                     progress.held_out[step] = self.evaluate()
                     if progress.best_step == step:
-                        best = self._weights()
+                        best = kept(self.trainable)
                     self._save_checkpoint(progress, best)
                 correlation = progress.held_out[progress.best_step].correlation
                 bar.set_postfix(loss=f"{progress.loss[step]:.3f}", correlation=f"{correlation:.3f}")
-        self._load_weights(best)
+        put_back(self.trainable, best)
         self.student.name = self.output.name
         self.student.training_record = self.record(progress)
         if self.adapter is None:
@@ -168,7 +172,7 @@ class Distiller:
         if not math.isfinite(loss.item()):
             raise RelvecError(f"The loss is {loss.item()} at step {step}; lower the learning rate.")
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._trainable().values(), self.settings.max_gradient_norm)
+        torch.nn.utils.clip_grad_norm_(self.trainable.values(), self.settings.max_gradient_norm)
         self.optimizer.step()
         self.optimizer.zero_grad()
         return loss.item()
@@ -207,22 +211,11 @@ class Distiller:
             },
         }
 
-    def _trainable(self) -> dict[str, torch.nn.Parameter]:
-        return {name: weight for name, weight in self.student.encoder.named_parameters() if weight.requires_grad}
-
-    def _weights(self) -> dict[str, torch.Tensor]:
-        return {name: weight.detach().cpu().clone() for name, weight in self._trainable().items()}
-
-    def _load_weights(self, weights: dict[str, torch.Tensor]) -> None:
-        with torch.no_grad():
-            for name, weight in self._trainable().items():
-                weight.copy_(weights[name])
-
     def _save_checkpoint(self, progress: Progress, best: dict[str, torch.Tensor]) -> None:
         state = {
             "loss": progress.loss,
             "held_out": {step: tuple(scores) for step, scores in progress.held_out.items()},
-            "weights": self._weights(),
+            "weights": kept(self.trainable),
             "best": best,
             "optimizer": self.optimizer.state_dict(),
         }

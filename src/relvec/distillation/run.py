@@ -85,7 +85,7 @@ def make_plan(distiller: Distiller) -> Plan:
         to_encode=len(missing),
         teacher_dim=distiller.teacher.model.dim,
         student_dim=student.dim,
-        trainable_parameters=sum(weight.numel() for weight in student.encoder.parameters()),
+        trainable_parameters=sum(weight.numel() for weight in distiller.trainable.values()),
         steps=distiller.steps,
         encoding_seconds=teacher_seconds,
         training_seconds=distiller.steps * step_seconds + evaluations * evaluation_seconds,

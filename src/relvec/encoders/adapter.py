@@ -4,6 +4,7 @@ Merging is one matrix product for each adapted layer, so encoding needs no train
 """
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,15 @@ def adapter_scale(config: dict[str, Any]) -> float:
     return float(config["lora_alpha"] / (rank**0.5 if config.get("use_rslora") else rank))
 
 
+def adapted_layers(names: Collection[str], path: Path) -> list[str]:
+    """The layers of an adapter's tensors, once each is known to have an A and a B, and the file nothing else."""
+    layers = [name.removesuffix(".lora_A.weight") for name in names if name.endswith(".lora_A.weight")]
+    if not layers or set(names) != {f"{layer}.lora_{part}.weight" for layer in layers for part in "AB"}:
+        problem = f"The adapter {path} is not made of pairs of lora_A and lora_B"
+        raise RelvecError(f"{problem}; fetch it again, or merge it with the library that made it.")
+    return layers
+
+
 def merge_adapter(encoder: "PreTrainedModel", folder: Path) -> None:
     """Add scale * B @ A to every adapted weight of the encoder, in place."""
     import torch
@@ -57,11 +67,9 @@ def merge_adapter(encoder: "PreTrainedModel", folder: Path) -> None:
     except (SafetensorError, OSError) as error:
         raise RelvecError(f"The adapter {path} cannot be read; fetch it again.") from error
     weights = dict(encoder.named_parameters())
-    for key, down in tensors.items():
-        if not key.endswith("lora_A.weight"):
-            continue
-        up = tensors[key.replace("lora_A", "lora_B")]
-        name = key.removeprefix(KEY_PREFIX).replace("lora_A.weight", "weight")
+    for layer in adapted_layers(tensors.keys(), path):
+        down, up = tensors[f"{layer}.lora_A.weight"], tensors[f"{layer}.lora_B.weight"]
+        name = f"{layer.removeprefix(KEY_PREFIX)}.weight"
         if name not in weights or weights[name].shape != (up.shape[0], down.shape[1]):
             raise RelvecError(f"The adapter {path} does not fit its base at {name}; use the base it was trained on.")
         with torch.no_grad():

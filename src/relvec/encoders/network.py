@@ -13,6 +13,15 @@ def offline() -> bool:
     return any(setting.lower() in ("1", "true", "yes", "on") for setting in settings)
 
 
+def is_refusal(error: Exception) -> bool:
+    """Whether the hub said that it has no such thing, or none for this user; else it is busy, or broke off."""
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    if isinstance(error, HfHubHTTPError):
+        return getattr(error.response, "status_code", None) in (401, 403, 404)
+    return isinstance(error, HFValidationError)
+
+
 @cache
 def hub_answers() -> bool:
     """Whether the hub responds within a few seconds; asked at most once a process, never retried."""

@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from relvec.encoders.adapter import adapter_config, is_adapter
+from relvec.encoders.adapter import CONFIG_NAME, adapter_config, is_adapter
 from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
 from relvec.encoders.fetch import fetch
-from relvec.encoders.network import HUB_PATIENCE_SECONDS, hub_answers, offline
+from relvec.encoders.network import HUB_PATIENCE_SECONDS, hub_answers, is_refusal, offline
 from relvec.errors import RelvecError, did_you_mean
 
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -20,7 +20,10 @@ def resolve(model: str | Path, revision: str | None = None, show_progress: bool 
         return BUNDLED_MODELS[name].folder
     if name in BASE_MODELS:
         return fetch(BASE_MODELS[name], show_progress)
-    folder = Path(model).expanduser()
+    try:
+        folder = Path(model).expanduser()
+    except RuntimeError as error:  # ~nobody/model
+        raise RelvecError(f"There is no home folder for {name}; write the path in full.") from error
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise RelvecError(
@@ -40,15 +43,25 @@ def plain_base(model: str) -> str:
     >>> plain_base(tiny_model) == tiny_model
     True
     """
-    while is_adapter(folder := resolve(model)):
-        model = str(adapter_config(folder)["base_model_name_or_path"])
-    return model
+    adapters, _ = adapters_and_base(resolve(model))
+    return str(adapter_config(adapters[-1])["base_model_name_or_path"]) if adapters else model
+
+
+def adapters_and_base(folder: Path, show_progress: bool | None = None) -> tuple[list[Path], Path]:
+    """The adapters of a model's folder, the uppermost first, and the folder of the plain encoder below them."""
+    adapters: list[Path] = []
+    while is_adapter(folder):
+        if any(folder.samefile(above) for above in adapters):
+            raise RelvecError(f"The adapter {folder} stands on itself; name its true base in its {CONFIG_NAME}.")
+        adapters.append(folder)
+        folder = resolve(adapter_config(folder)["base_model_name_or_path"], show_progress=show_progress)
+    return adapters, folder
 
 
 def _hub_folder(repository: str, revision: str | None) -> Path:
     """A snapshot of a hub repository: weights as safetensors if it has them, no code, no other formats."""
     from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
     try:
         if not hub_answers():
@@ -63,9 +76,9 @@ def _hub_folder(repository: str, revision: str | None) -> Path:
     except LocalEntryNotFoundError as error:
         reason = "the network is switched off" if offline() else "the hub does not answer"
         raise RelvecError(f"{_unknown(repository)} (it may be on the hub, but {reason}).") from error
-    except (HfHubHTTPError, HFValidationError) as error:
-        raise RelvecError(f"{_unknown(repository)} (the hub has none of that name, or none for you).") from error
     except Exception as error:  # the transport's own errors are not the hub library's
+        if is_refusal(error):
+            raise RelvecError(f"{_unknown(repository)} (the hub has none of that name, or none for you).") from error
         raise RelvecError(f"The hub broke off while sending {repository}; try again, or give a folder.") from error
 
 

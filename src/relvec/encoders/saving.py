@@ -19,7 +19,12 @@ MODEL_FILES = (
     "pytorch_model*.bin",
     "*config.json",
     "tokenizer*",
+    "special_tokens_map.json",
+    "added_tokens.json",
     "vocab*",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+    "spiece.model",
 )
 
 

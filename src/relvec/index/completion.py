@@ -43,7 +43,7 @@ def complete(
     if not candidates:
         raise RelvecError(f"There is no candidate for {c}; use an index of more pairs, or give word vectors.")
     found = model.complete(a, b, c, candidates)
-    known = index.pairs.with_word([c])
+    known = index.pairs.with_word([c]) & index.present()
     partners = {word.casefold() for row in np.flatnonzero(known) for word in index.pairs.pair(int(row))}
     scores = [score + ATTESTED * (word.casefold() in partners) for word, score in found]
     return ranked([word for word, _ in found], np.array(scores, dtype=np.float32), k)

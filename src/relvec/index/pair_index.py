@@ -253,8 +253,12 @@ class PairIndex:
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Scores as the index knows them, and rows of `pairs`, best first."""
         if self._removed.any():
-            allowed = ~self._removed if allowed is None else allowed & ~self._removed
+            allowed = self.present() if allowed is None else allowed & self.present()
         return self._vectors.search(vector, k, allowed)
+
+    def present(self) -> Mask:
+        """Which rows of `pairs` were not removed."""
+        return ~self._removed
 
     def vectors(self, start: int = 0, stop: int | None = None) -> Vectors:
         """The vectors of rows of `pairs`, of length 1; only an exact index still has them."""

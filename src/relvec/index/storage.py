@@ -127,7 +127,7 @@ def _opened(folder: Path, meta: Meta, mapped: bool) -> Stored:
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
     """One writer at a time: the others wait."""
-    if folder.is_file() or (folder.is_dir() and not (folder / META).exists() and _holds_other_files(folder)):
+    if folder.is_file() or (folder.is_dir() and not _is_index(folder) and _holds_other_files(folder)):
         raise RelvecError(f"{folder} exists and is no index; choose another place.")
     from filelock import FileLock
 
@@ -179,6 +179,17 @@ def _size(path: Path) -> int:
 def _version(file: Path) -> int:
     digits = file.stem.partition("-")[2]
     return int(digits) if digits.isdecimal() else 0
+
+
+def _is_index(folder: Path) -> bool:
+    """Whether meta.json is that of an index, if only of a broken one: others may call a file of theirs so, too."""
+    try:
+        meta = json.loads((folder / META).read_text(encoding="utf-8"))
+    except OSError:
+        return False
+    except ValueError:
+        return True
+    return isinstance(meta, dict) and {"format", "probes"} <= meta.keys()
 
 
 def _holds_other_files(folder: Path) -> bool:

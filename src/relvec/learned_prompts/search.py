@@ -14,6 +14,7 @@ from relvec.learned_prompts.lengths import Lengths
 from relvec.learned_prompts.plots import draw_grid
 from relvec.learned_prompts.ptuning import ptune
 from relvec.learned_prompts.result import PromptResult
+from relvec.model import RelBERT
 
 METHODS: dict[str, Callable[..., PromptResult]] = {"autoprompt": autoprompt, "ptuning": ptune}
 GRID_NAME = "grid.jsonl"
@@ -36,8 +37,9 @@ def search(
     """
     check_settings(method, settings)
     folder = Path(output)
-    job = hashlib.sha256(repr((method, base, list(relations), sorted(settings.items()))).encode()).hexdigest()
-    journal = Journal(folder / GRID_NAME, job)
+    fingerprint = RelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device="cpu").fingerprint
+    job = (method, base, fingerprint, list(relations), sorted(settings.items()))
+    journal = Journal(folder / GRID_NAME, hashlib.sha256(repr(job).encode()).hexdigest())
     done = {entry["lengths"] for entry in journal.entries}
     results = []
     for lengths in grid:

@@ -10,8 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from relvec.encoders.adapter import adapter_config, is_adapter
-from relvec.encoders.resolve import resolve
+from relvec.encoders.resolve import adapters_and_base
 from relvec.errors import RelvecError
 from relvec.pooling import POOLINGS
 from relvec.prompts import DEFAULT_TEMPLATE, Template
@@ -60,11 +59,8 @@ class QuickModel(RelationModel):
     @classmethod
     def _opened(cls, folder: Path, name: str) -> Self:
         config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        adapters: list[Path] = []
-        while is_adapter(folder):
-            adapters.append(folder)
-            folder = resolve(adapter_config(folder)["base_model_name_or_path"])
-        weights, tokenizer = Weights(folder, adapters), QuickTokenizer(folder)
+        adapters, base = adapters_and_base(folder)
+        weights, tokenizer = Weights(base, adapters), QuickTokenizer(base)
         network = Network(config, weights, tokenizer.pad_token_id)
         settings = config.get("relbert_config") or {}
         template = Template.from_config(settings) if "template" in settings else DEFAULT_TEMPLATE

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.encoders.adapter import KEY_PREFIX, WEIGHTS_NAME, adapter_config, adapter_scale
+from relvec.encoders.adapter import KEY_PREFIX, WEIGHTS_NAME, adapted_layers, adapter_config, adapter_scale
 from relvec.quick import NotQuickError
 from relvec.similarity import Vectors
 
@@ -71,13 +71,12 @@ class Weights:
         self._updates: dict[str, list[tuple[Matrix, Matrix]]] = {}
         self._adapters: list[tuple[TensorFile, np.float32]] = []
         for folder in adapters:
-            file, scale = TensorFile(folder / WEIGHTS_NAME), np.float32(adapter_scale(adapter_config(folder)))
+            path, scale = folder / WEIGHTS_NAME, np.float32(adapter_scale(adapter_config(folder)))
+            file = TensorFile(path)
             self._adapters.append((file, scale))
-            for name in file.names():
-                if name.endswith(".lora_A.weight"):
-                    update = file.tensor(name), scale * file.tensor(name.replace("lora_A", "lora_B"))
-                    layer = name.removeprefix(KEY_PREFIX).removesuffix(".lora_A.weight")
-                    self._updates.setdefault(layer, []).append(update)
+            for layer in adapted_layers(file.names(), path):
+                update = file.tensor(f"{layer}.lora_A.weight"), scale * file.tensor(f"{layer}.lora_B.weight")
+                self._updates.setdefault(layer.removeprefix(KEY_PREFIX), []).append(update)
 
     def tensor(self, name: str, *shape: int) -> Matrix:
         found = self._file.tensor(name)

@@ -38,6 +38,6 @@ def load_checkpoint(folder: Path, job: str) -> dict[str, Any] | None:
     except Exception as error:  # what torch raises for a file that is not its own is no closed list
         raise RelvecError(f"{path} is no checkpoint of a run; remove it to start again.") from error
     if owner != job:
-        problem = f"{path} belongs to a run with other settings or other data"
+        problem = f"{path} belongs to a run with another base, other settings or other data"
         raise RelvecError(f"{problem}; remove it, or choose another output.")
     return state

@@ -1,5 +1,6 @@
 """A tuned encoder as a small adapter over its base: the nearest low-rank product to what training changed."""
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from transformers import PreTrainedModel
 from relvec.encoders.adapter import KEY_PREFIX
 from relvec.errors import RelvecError
 from relvec.model import RelBERT
-from relvec.training.lora import block_linears, write_adapter
+from relvec.training.lora import block_linears, check_adapter_output, write_adapter
+
+LEFT_OUT = "share of the squared change left out (biases, norms, embeddings)"
 
 
 def low_rank(change: Tensor, rank: int) -> tuple[Tensor, Tensor]:
@@ -36,15 +39,26 @@ def low_rank(change: Tensor, rank: int) -> tuple[Tensor, Tensor]:
 def save_low_rank(model: RelBERT, base: str, rank: int, folder: str | Path) -> None:
     """Write a model as an adapter of its base, in PEFT's format and half precision.
 
-    Only the linear layers of the blocks are kept: whatever else was changed is again that of the base.
+    Only the linear layers of the blocks are kept: whatever else was changed is again that of the base, and the metrics
+    on the card say how much that was.
     """
     if rank < 1:
         raise RelvecError(f"An adapter cannot have the rank {rank}; use 1 or more.")
+    check_adapter_output(base, Path(folder))
     original = RelBERT.from_pretrained(base, device="cpu")
-    weights = difference(model.encoder, original.encoder, rank)
-    if not weights:
+    if model.tokenizer.get_vocab() != original.tokenizer.get_vocab():
+        problem = f"{model.name} has another vocabulary than {base}, which an adapter cannot hold"
+        raise RelvecError(f"{problem}; save it with all its weights.")
+    changed = changes(model.encoder, original.encoder)
+    linears = [name for name in block_linears(model.encoder) if f"{name}.weight" in changed]
+    if not linears:
         raise RelvecError(f"{model.name} does not differ from {base} in a linear layer; there is nothing to adapt.")
-    targets = sorted({name.removeprefix(KEY_PREFIX).rsplit(".", 2)[0] for name in weights})
+    weights: dict[str, Tensor] = {}
+    for name in linears:
+        change = changed[f"{name}.weight"]
+        up, down = low_rank(change, min(rank, *change.shape))
+        weights[f"{KEY_PREFIX}{name}.lora_A.weight"] = down.half().contiguous()
+        weights[f"{KEY_PREFIX}{name}.lora_B.weight"] = up.half().contiguous()
     settings: dict[str, Any] = {
         "peft_type": "LORA",
         "task_type": None,
@@ -52,24 +66,27 @@ def save_low_rank(model: RelBERT, base: str, rank: int, folder: str | Path) -> N
         "r": rank,
         "lora_alpha": rank,
         "lora_dropout": 0.0,
-        "target_modules": targets,
+        "target_modules": sorted(linears),
         "bias": "none",
         "inference_mode": True,
     }
-    write_adapter(weights, settings, model, Path(folder))
+    adapted = copy.copy(model)  # the model itself has lost nothing
+    squares = {name: float(change.square().sum()) for name, change in changed.items()}
+    share = round(1 - sum(squares[f"{name}.weight"] for name in linears) / sum(squares.values()), 4)
+    if share:
+        metrics = model.training_record.get("metrics", {}) | {LEFT_OUT: share}
+        adapted.training_record = model.training_record | {"metrics": metrics}
+    write_adapter(weights, settings, adapted, Path(folder))
 
 
-def difference(tuned: PreTrainedModel, base: PreTrainedModel, rank: int) -> dict[str, Tensor]:
-    """The adapter's tensors by PEFT's names, for every linear layer of the blocks that differs from the base."""
-    before, after = dict(base.named_parameters()), dict(tuned.named_parameters())
-    weights: dict[str, Tensor] = {}
-    for name in block_linears(tuned):
-        key = f"{name}.weight"
-        if key not in before or before[key].shape != after[key].shape:
-            raise RelvecError(f"The base does not fit the model at {key}; give the base that it was trained from.")
-        change = (after[key] - before[key]).detach().float().cpu()
+def changes(tuned: PreTrainedModel, base: PreTrainedModel) -> dict[str, Tensor]:
+    """What training added to each parameter that it changed."""
+    before = dict(base.named_parameters())
+    found: dict[str, Tensor] = {}
+    for name, weight in tuned.named_parameters():
+        if name not in before or before[name].shape != weight.shape:
+            raise RelvecError(f"The base does not fit the model at {name}; give the base that it was trained from.")
+        change = weight.detach().float().cpu() - before[name].detach()
         if change.any():
-            up, down = low_rank(change, min(rank, *change.shape))
-            weights[f"{KEY_PREFIX}{name}.lora_A.weight"] = down.half().contiguous()
-            weights[f"{KEY_PREFIX}{name}.lora_B.weight"] = up.half().contiguous()
-    return weights
+            found[name] = change
+    return found

@@ -27,10 +27,11 @@ from relvec.training.batches import RelationBatches, Sampler, TripleBatches, val
 from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint
 from relvec.training.freezing import freeze_layers
 from relvec.training.gradients import step_gradients
-from relvec.training.lora import add_lora, save_adapter
+from relvec.training.lora import add_lora, check_adapter_output, save_adapter
 from relvec.training.losses import Loss, make_loss
 from relvec.training.recipe import Recipe
 from relvec.training.schedule import learning_rate_factor
+from relvec.training.weights import kept, put_back, trainable
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Trainer:
     ) -> None:
         self.model, self.recipe, self.output = model, recipe, Path(output)
         self.relations = train
+        if recipe.lora_rank:
+            check_adapter_output(recipe.base, self.output)
         AcceleratorState._reset_state()  # else a second run of the process could not change its precision
         self.accelerator = Accelerator(mixed_precision=recipe.mixed_precision)
         torch.nn.Module.to(model.encoder, self.accelerator.device)
@@ -66,11 +69,13 @@ class Trainer:
         self.steps = recipe.steps if recipe.epochs <= 0 else math.ceil(recipe.epochs * self.sampler.steps_per_epoch)
         self.validation = validation_batch(train, valid).to(self.accelerator.device)
         freeze_layers(model, recipe.frozen_layers)
+        job = (recipe, model.fingerprint, list(train), list(valid))
+        self._job = hashlib.sha256(repr(job).encode()).hexdigest()
         torch.manual_seed(recipe.seed)
         self.adapter = add_lora(model.encoder, recipe.lora_rank) if recipe.lora_rank else None
-        self._job = hashlib.sha256(repr((recipe, list(train), list(valid))).encode()).hexdigest()
+        self.trainable = trainable(chain(model.encoder.named_parameters(), self.loss.named_parameters("loss")))
         self.optimizer = torch.optim.AdamW(
-            self._trainable().values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
+            self.trainable.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
         )
 
     def _make_loss(self) -> Loss:
@@ -94,18 +99,19 @@ class Trainer:
         """Train, keep the weights with the lowest validation loss, and save the model to the output folder."""
         if not self.accelerator.is_main_process:
             show_progress = False
-        progress, best = Progress({}, {}), self._weights()
+        progress, best = Progress({}, {}), kept(self.trainable)
         resumed = self._resume()
         if resumed is not None:
             progress, best = resumed
         else:
             progress.valid_loss[0] = self.validation_loss()
         done = max(progress.train_loss, default=0)
+        last = done if self._has_stalled(progress) else self.steps  # a run may be killed between its end and its saving
         with (
             _Log(self.output, self.accelerator.is_main_process) as log,
             progress_bar(self.steps, "Training", unit="step", show=show_progress, initial=done) as bar,
         ):
-            for step in range(done + 1, self.steps + 1):
+            for step in range(done + 1, last + 1):
                 progress.train_loss[step] = self._step(step)
                 log.write("train loss", progress.train_loss[step], step)
                 bar.update()
@@ -116,11 +122,11 @@ class Trainer:
                     progress.valid_loss[step] = self.validation_loss()
                     log.write("valid loss", progress.valid_loss[step], step)
                     if progress.best_step == step:
-                        best = self._weights()
+                        best = kept(self.trainable)
                     self._save_checkpoint(progress, best)
                     if self._has_stalled(progress):
                         break
-        self._load_weights(best)
+        put_back(self.trainable, best)
         if self.accelerator.is_main_process:
             self.save(progress)
             (self.output / CHECKPOINT_NAME).unlink(missing_ok=True)
@@ -136,7 +142,7 @@ class Trainer:
         value = step_gradients(self.model, self.loss, batch, self.accelerator, self.recipe.pairs_per_forward, seed)
         if not math.isfinite(value):
             raise RelvecError(f"The loss is {value} at step {step}; lower the learning rate.")
-        torch.nn.utils.clip_grad_norm_(self._trainable().values(), self.recipe.max_gradient_norm)
+        torch.nn.utils.clip_grad_norm_(self.trainable.values(), self.recipe.max_gradient_norm)
         self.optimizer.step()
         self.optimizer.zero_grad()
         return value
@@ -158,18 +164,6 @@ class Trainer:
         else:
             save_adapter(self.adapter, self.model, self.recipe.base, self.output)
 
-    def _trainable(self) -> dict[str, torch.nn.Parameter]:
-        named = chain(self.model.encoder.named_parameters(), self.loss.named_parameters("loss"))
-        return {name: weight for name, weight in named if weight.requires_grad}
-
-    def _weights(self) -> dict[str, torch.Tensor]:
-        return {name: weight.detach().cpu().clone() for name, weight in self._trainable().items()}
-
-    def _load_weights(self, weights: dict[str, torch.Tensor]) -> None:
-        with torch.no_grad():
-            for name, weight in self._trainable().items():
-                weight.copy_(weights[name])
-
     def _has_stalled(self, progress: Progress) -> bool:
         evaluations = list(progress.valid_loss)
         since_best = len(evaluations) - 1 - evaluations.index(progress.best_step)
@@ -181,7 +175,7 @@ class Trainer:
         state = {
             "train_loss": progress.train_loss,
             "valid_loss": progress.valid_loss,
-            "weights": self._weights(),
+            "weights": kept(self.trainable),
             "best": best,
             "optimizer": self.optimizer.state_dict(),
         }
@@ -193,7 +187,7 @@ class Trainer:
         state = load_checkpoint(self.output, self._job)
         if state is None:
             return None
-        self._load_weights(state["weights"])
+        put_back(self.trainable, state["weights"])
         self.optimizer.load_state_dict(state["optimizer"])
         return Progress(state["train_loss"], state["valid_loss"]), state["best"]
 
