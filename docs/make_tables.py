@@ -3,8 +3,9 @@
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from inspect import signature
 from pathlib import Path
+from typing import get_type_hints
 
 import typer.main
 
@@ -45,7 +46,13 @@ def _model(row: dict[str, object]) -> list[str]:
 
 
 def losses() -> list[list[str]]:
-    return [["loss", "what it does"], *([f"`{name}`", _first_line(loss)] for name, loss in LOSSES.items())]
+    rows = [[f"`{name}`", _first_line(loss), _loss_settings(loss)] for name, loss in LOSSES.items()]
+    return [["loss", "what it does", "settings"], *rows]
+
+
+def _loss_settings(loss: Callable[..., object]) -> str:
+    known = [setting for setting in signature(loss).parameters.values() if setting.name != "dim"]
+    return ", ".join(f"`{setting.name}` ({setting.default})" for setting in known) or "-"
 
 
 def sources() -> list[list[str]]:
@@ -58,8 +65,9 @@ def templates() -> list[list[str]]:
 
 
 def settings() -> list[list[str]]:
-    defaults = Recipe().as_dict()
-    return [["setting", "default"], *([f"`{field.name}`", f"`{defaults[field.name]!r}`"] for field in fields(Recipe))]
+    hints = get_type_hints(Recipe, include_extras=True)
+    rows = [[f"`{name}`", f"`{default!r}`", *hints[name].__metadata__] for name, default in Recipe().as_dict().items()]
+    return [["setting", "default", "what it does"], *rows]
 
 
 def analogies() -> list[list[str]]:

@@ -1,5 +1,6 @@
 import json
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 import torch
 
 from relvec import RelBERT, RelvecError
+from relvec.errors import UnknownWordsWarning
 from relvec.model import batches_by_length
 from relvec.pooling import POOLINGS
 from relvec.prompts import MANUAL_TEMPLATES, Template
+from relvec.quick.model import QuickModel
 from relvec.similarity import cosine
 
 PAIRS = [
@@ -190,6 +193,41 @@ def test_mask_pooling_needs_a_mask(tiny_folder: Path) -> None:
 def test_impossible_settings_are_refused(tiny_folder: Path, option: dict[str, Any], message: str) -> None:
     with pytest.raises(RelvecError, match=message):
         RelBERT.from_pretrained(tiny_folder, **option)
+
+
+class TestUnknownWords:
+    @pytest.fixture(params=["torch", "numpy"])
+    def model(self, request: pytest.FixtureRequest, tiny_folders: Callable[[str], Path]) -> RelBERT | QuickModel:
+        folder = tiny_folders("bert")
+        return RelBERT.from_pretrained(folder) if request.param == "torch" else QuickModel.from_folder(folder, name="")
+
+    @pytest.mark.parametrize("word", ["🐕", "ภาษา", "ice 🐕", "a" * 18_000])
+    def test_a_call_warns_once_and_encodes_all(self, model: RelBERT | QuickModel, word: str) -> None:
+        pairs = [("cup", "tea"), ("cup", word), (word, "tea"), ("cup", word)]
+        with pytest.warns(UnknownWordsWarning) as found:
+            assert model.encode(pairs).shape == (4, 16)
+        assert len(found) == 1
+        assert found[0].filename == __file__
+        sentence = str(found[0].message)
+        assert sentence.startswith(f"The model has no tokens for a word in 2 of 3 pairs, such as '{word[:40]}")
+        assert len(sentence) < 200
+
+    def test_known_words_give_no_warning(self, model: RelBERT | QuickModel) -> None:
+        with warnings.catch_warnings(action="error"):
+            model.encode([("cup", "tea"), ("ice cream", "Paris")])
+
+    def test_bytes_are_never_unknown(self, tiny: RelBERT) -> None:
+        with warnings.catch_warnings(action="error"):
+            tiny.encode([("🐕", "ภาษา")])
+
+    def test_what_the_template_itself_has_unknown_says_nothing_of_the_pair(
+        self, tiny_folders: Callable[[str], Path]
+    ) -> None:
+        model = RelBERT.from_pretrained(tiny_folders("bert"), template="🐕 [h] <mask> [t] 🐈")
+        with warnings.catch_warnings(action="error"):
+            model.encode(("cup", "tea"))
+        with pytest.warns(UnknownWordsWarning, match="1 of 1 pairs, such as '🦁'"):
+            model.encode(("cup", "🦁"))
 
 
 class TestSimilarity:

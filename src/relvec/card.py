@@ -1,9 +1,11 @@
-"""The README that a saved model carries: what it is, what it was trained on, how it does, how to use it."""
+"""The README that a saved model carries: what it is and is for, what it was trained on, how it does, how to use it."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from huggingface_hub import ModelCardData
+
+from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
 
 if TYPE_CHECKING:
     from relvec.model import RelBERT
@@ -13,11 +15,13 @@ def model_card(model: "RelBERT") -> str:
     """Markdown with the hub's front matter, from the model itself and its training record.
 
     The record is the `training` entry of `relbert_config`, with the optional keys `base`, `data`, `recipe`
-    (a mapping) and `metrics` (a mapping).
+    (a mapping), `metrics` (a mapping) and `license` (as the hub spells it; only the model's owner knows it).
     """
     record = model.training_record
     metadata = ModelCardData(
+        base_model=_hub_id(record.get("base", "")),
         library_name="relvec",
+        license=record.get("license"),
         pipeline_tag="feature-extraction",
         language="en",
         tags=["relation-embeddings", "analogy", "relbert"],
@@ -31,16 +35,24 @@ def model_card(model: "RelBERT") -> str:
             "",
             "Turns a pair of words into a vector of *how the two are related*, after RelBERT (EMNLP 2021).",
             "",
+            _PURPOSE,
+            "",
             *_section("The model", _table(_description(model))),
             *_section("Training data", [str(record.get("data", _UNTRAINED))]),
             *_section("Recipe", _table(record.get("recipe", {})) or [_UNTRAINED]),
             *_section("Metrics", _table(record.get("metrics", {})) or ["None recorded."]),
             *_section("How to use it", _USAGE.splitlines()),
+            *_section("Citation", _CITATION.splitlines()),
         ]
     )
 
 
 _UNTRAINED = "Not recorded."
+
+_PURPOSE = """\
+It is for comparing relations: to rank pairs, solve analogies, find pairs that are related alike, or classify relations.
+It knows English, in single words and short terms such as *ice cream*; sentences and other languages are beyond it.
+The direction of a pair matters: (Paris, France) and (France, Paris) have different vectors."""
 
 _USAGE = """\
 ```python
@@ -51,6 +63,31 @@ vectors = model.encode([("Paris", "France"), ("Tokyo", "Japan")])
 ```
 
 `relbert_config` in `config.json` holds the prompt and the pooling."""
+
+_CITATION = """\
+The method is that of the paper:
+
+```bibtex
+@inproceedings{ushio-etal-2021-distilling,
+  title = {Distilling Relation Embeddings from Pre-trained Language Models},
+  author = {Ushio, Asahi and Camacho-Collados, Jose and Schockaert, Steven},
+  booktitle = {Proceedings of the 2021 Conference on Empirical Methods in Natural Language Processing},
+  year = {2021}
+}
+```"""
+
+
+def _hub_id(base: str) -> str | None:
+    """Where the hub has the encoder below a model; None for one that the catalogue does not know.
+
+    >>> _hub_id("relvec-mpnet"), _hub_id("my/folder")
+    ('sentence-transformers/all-mpnet-base-v2', None)
+    """
+    if base in BUNDLED_MODELS:
+        base = BUNDLED_MODELS[base].base
+    if base in BASE_MODELS:
+        return BASE_MODELS[base].hub_id
+    return base if base in HUB_MODELS else None
 
 
 def _description(model: "RelBERT") -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The one error that users see: what was wrong, where, and how to mend it."""
+"""The one error that users see: what was wrong, where, and how to mend it; and the one warning."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 Word = TypeVar("Word", bound=str)
@@ -9,6 +9,23 @@ Word = TypeVar("Word", bound=str)
 
 class RelvecError(ValueError):
     """Bad input, a missing model or a broken file; the message is one sentence that ends in the fix."""
+
+
+class UnknownWordsWarning(UserWarning):
+    """Some pairs of those that were encoded have a word that the model has no tokens for.
+
+    >>> print(UnknownWordsWarning([("ภาษา", "คำ")], word="ภาษา", out_of=5))
+    The model has no tokens for a word in 1 of 5 pairs, such as 'ภาษา'; the vectors of such pairs say little.
+    """
+
+    def __init__(self, pairs: Sequence[tuple[str, str]], word: str, out_of: int | None = None) -> None:
+        super().__init__(pairs, word, out_of)
+        self.pairs, self.word, self.out_of = pairs, word, out_of
+
+    def __str__(self) -> str:
+        number = f"{len(self.pairs):,}" + ("" if self.out_of is None else f" of {self.out_of:,}")
+        problem = f"The model has no tokens for a word in {number} pairs, such as {self.word!r}"
+        return f"{problem}; the vectors of such pairs say little."
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -1,5 +1,6 @@
 """RelationModel: what a relation model does with the vectors of pairs, whatever computes them."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, UnknownWordsWarning
 from relvec.pairs import Pair, Prototype, Relation, as_relation, as_relations, as_word, is_single, turned
 from relvec.pooling import check_pooling
 from relvec.progress import progress_bar
@@ -74,7 +75,8 @@ class RelationModel(ABC):
         """Relation vectors of pairs: float32, one row a pair in the given order; a lone pair gives a 1-d vector.
 
         `pairs` may be a list, a generator, an array, a data frame, or prototypes among pairs. Each distinct
-        pair is encoded once. A pair too long for the model is an error unless `truncate` cuts it.
+        pair is encoded once. A pair too long for the model is an error unless `truncate` cuts it; an emoji, or another
+        word that the model has no tokens for, gives an `UnknownWordsWarning`.
 
         >>> from relvec import RelBERT
         >>> model = RelBERT.from_pretrained(tiny_model)
@@ -102,6 +104,10 @@ class RelationModel(ABC):
     ) -> Vectors:
         vectors = np.empty((len(pairs), self.dim), dtype=np.float32)
         token_ids = self.token_ids(pairs, truncate)
+        unknown = [pairs[row] for row in self._prompt.unknown_rows(token_ids)]
+        if unknown:
+            word = _short(self._prompt.unknown_word(unknown[0]))
+            warnings.warn(UnknownWordsWarning(unknown, word, len(pairs)), stacklevel=3)
         lengths = [len(tokens) for tokens in token_ids]
         with progress_bar(len(pairs), "Encoding", show=show_progress) as bar, self._encoding():
             groups = list(batches_by_length(lengths, batch_size))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
+from relvec.encoders.fetch import base_folder
 
 Relvec = Callable[..., Any]
 
@@ -54,12 +55,50 @@ def test_embed_reads_stdin(relvec: Relvec, tiny_folder: Path, tmp_path: Path, mo
 def test_models_lists_every_name_of_the_catalogue(relvec: Relvec) -> None:
     rows = json.loads(relvec("models", "--json").out)
     assert [row["name"] for row in rows] == [*BUNDLED_MODELS, *BASE_MODELS, *HUB_MODELS]
-    text = relvec("models").out
-    assert all(row["name"] in text for row in rows)
+    names = [line.split("\t")[0] for line in relvec("models").out.splitlines()]
+    assert names[1:-2] == [row["name"] for row in rows]
 
 
 def test_fetch_prints_the_folder(relvec: Relvec, tiny_folder: Path) -> None:
     assert relvec("fetch", tiny_folder).out.strip() == str(tiny_folder)
+
+
+def test_fetch_of_a_bundled_model_prints_its_own_folder(
+    relvec: Relvec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELVEC_CACHE", str(tmp_path))
+    for name, bundled in BUNDLED_MODELS.items():
+        base_folder(BASE_MODELS[bundled.base]).mkdir(exist_ok=True)
+        assert relvec("fetch", name).out.strip() == str(bundled.folder)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--device", "cpu"]])
+def test_words_without_tokens_are_one_line_on_stderr(
+    relvec: Relvec, tiny_folders: Callable[[str], Path], options: list[str]
+) -> None:
+    result = relvec("similarity", "🐕:🐈", "🦁:🐅", "cup:tea", "-m", tiny_folders("bert"), *options)
+    assert result.code == 0
+    assert result.err.startswith("relvec: warning: The model has no tokens for a word in 2 of 3 pairs, such as '🐕'; ")
+    assert len(result.err.splitlines()) == 1
+    assert "--json" not in options or len(json.loads(result.out)["ranking"]) == 2
+
+
+def test_words_without_tokens_are_one_line_however_many_steps_encode_them(
+    relvec: Relvec, tiny_folders: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relvec.embedding_file.PAIRS_PER_STEP", 1)
+    (tmp_path / "pairs.tsv").write_text("🐕\t🐈\ncup\ttea\ncup\t🦁\n")
+    result = relvec("embed", tmp_path / "pairs.tsv", "-o", tmp_path / "v.npz", "-m", tiny_folders("bert"))
+    lines = [line for line in result.err.splitlines() if "warning" in line]
+    assert [line.partition(";")[0] for line in lines] == [
+        "relvec: warning: The model has no tokens for a word in 2 pairs, such as '🐕'"
+    ]
+
+
+def test_a_group_without_a_command_prints_its_help(relvec: Relvec) -> None:
+    result = relvec("prompt")
+    assert "autoprompt" in result.out
+    assert result.err == ""
 
 
 def test_version(relvec: Relvec) -> None:
@@ -78,8 +117,16 @@ def test_version(relvec: Relvec) -> None:
         (["solve", "a:b", "c:d", "--scoring", "up", "-m", "TINY"], "Unknown scoring 'up'"),
         (["embed", "nowhere.tsv", "-o", "v.npz"], "Cannot read nowhere.tsv"),
         (["embed", "PAIRS", "-o", "v.doc", "-m", "TINY"], "end the file name in .npz"),
-        (["embed", "PAIRS", "-o", "v.npz", "-m", "TINY", "--device", "toaster"], "cannot be used here"),
+        (["embed", "PAIRS", "-o", "v.npz", "-m", "TINY", "--device", "toaster"], "use cpu, cuda or mps"),
         (["fetch", "mpnet"], "network is switched off"),
+        (["fetch", "relvec-mpnet"], "The base model 'mpnet' is not in"),
+        (["similarity"], "Missing argument 'pairs'; see relvec similarity --help."),
+        (["simlarity"], "No such command 'simlarity', did you mean 'similarity'; see relvec --help."),
+        (["index", "bild"], "see relvec index --help."),
+        (["similarity", "a:b", "c:d", "--scorin", "up"], "see relvec similarity --help."),
+        (["neighbours", "a:b", "-k", "abc"], "valid integer; see relvec neighbours --help."),
+        (["neighbours", "a:b", "--rerank", "-3"], "see relvec neighbours --help."),
+        (["neighbours", "a:b", "-k"], "Option '-k' requires an argument"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -44,6 +45,12 @@ def test_distill_makes_a_student_that_loads(
     assert "pairs.csv" in student.training_record["data"]
 
 
+def test_distill_speaks_json(relvec: Relvec, models: list[str | Path], pairs: Path) -> None:
+    found = json.loads(relvec("distill", *models, "--pairs", pairs, "-o", "student", *QUICK, "--json").out)
+    assert found["output"] == "student"
+    assert found["correlation"] >= found["correlation_before"]
+
+
 def test_a_dry_run_prints_the_size_and_writes_nothing(
     relvec: Relvec, models: list[str | Path], pairs: Path, tmp_path: Path
 ) -> None:
@@ -52,6 +59,8 @@ def test_a_dry_run_prints_the_size_and_writes_nothing(
     rows = dict(line.split("\t") for line in result.out.splitlines())
     assert (rows["given pairs"], rows["re-paired words"]) == ("200", "40")
     assert rows["dimensions, teacher -> student"] == "16 -> 16"
+    plan = json.loads(relvec("distill", *models, *sources, "-o", "student", "--dry-run", "--json").out)
+    assert (plan["given_pairs"], plan["re-paired_words"], plan["student_dim"]) == (200, 40, 16)
     assert not (tmp_path / "student").exists()
 
 

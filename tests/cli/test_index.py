@@ -77,6 +77,7 @@ def test_pairs_are_added_and_removed(relvec: Relvec, tiny_folder: Path, built: P
     assert "2 pairs removed" in relvec("index", "remove", built, tmp_path / "more.txt").err
     facts = json.loads(relvec("index", "info", built, "--json").out)
     assert (facts["pairs"], facts["kind"], facts["dimensions"], facts["model"]) == (4, "flat", 16, tiny_folder.name)
+    assert facts["bytes_a_pair"] == round(facts["bytes"] / 4, 1)
     assert "bytes a pair" in relvec("index", "info", built).out
 
 

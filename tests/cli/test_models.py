@@ -18,7 +18,7 @@ def test_models_show_what_was_measured(relvec: Relvec, monkeypatch: pytest.Monke
     monkeypatch.setitem(BUNDLED_MODELS, name, replace(BUNDLED_MODELS[name], measured=measured))
     monkeypatch.setitem(BASE_MODELS, "minilm", replace(BASE_MODELS["minilm"], measured=Measured()))
     head, *lines = (line.split("\t") for line in relvec("models").out.splitlines())
-    shown = {row["name"].split()[0]: row for row in (dict(zip(head, line, strict=True)) for line in lines)}
+    shown = {row["name"]: row for row in (dict(zip(head, line, strict=True)) for line in lines)}
     assert (shown[name]["speed"], shown[name]["analogies (%)"]) == ("1x", "76.5 (bidirectional)")
     assert (shown["minilm"]["speed"], shown["minilm"]["analogies (%)"]) == ("-", "-")
     rows = {row["name"]: row for row in json.loads(relvec("models", "--json").out)}

@@ -42,6 +42,24 @@ def test_train_and_merge_make_models_that_load(
     assert RelBERT.from_pretrained(tmp_path / "plain").fingerprint == RelBERT.from_pretrained(model).fingerprint
 
 
+def test_train_speaks_json(relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path) -> None:
+    arguments = ["train", "--data", data, "--base", tiny_folder, "-o", tmp_path / "model", "--lora", "2", *QUICK]
+    found = json.loads(relvec(*arguments, "--json").out)
+    assert found["output"] == str(tmp_path / "model")
+    assert found["validation_loss"] <= found["validation_loss_before"]
+
+
+@pytest.mark.parametrize(
+    ("options", "rate"),
+    [(["--lora", "2"], 1e-3), (["--lora", "0"], 3e-5), (["--lora", "0", "--set", "learning_rate=1e-4"], 1e-4)],
+)
+def test_the_learning_rate_of_a_run_suits_what_is_trained(
+    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path, options: list[str], rate: float
+) -> None:
+    assert relvec("train", "--data", data, "--base", tiny_folder, "-o", tmp_path / "model", *options, *QUICK).code == 0
+    assert RelBERT.from_pretrained(tmp_path / "model").training_record["recipe"]["learning_rate"] == rate
+
+
 def test_merge_writes_the_mean_of_two_runs_as_an_adapter(
     relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -87,6 +105,8 @@ def test_a_dry_run_prints_the_size_and_writes_nothing(
     result = relvec(*arguments)
     rows = dict(line.split("\t") for line in result.out.splitlines())
     assert (rows["relations"], rows["steps"]) == ("3", "2")
+    plan = json.loads(relvec(*arguments, "--json").out)
+    assert (plan["relations"], plan["steps"]) == (3, 2)
     assert not (tmp_path / "model").exists()
 
 
@@ -96,6 +116,8 @@ def test_a_dry_run_prints_the_size_and_writes_nothing(
         (["--data", "nowhere.csv"], "nowhere.csv"),
         (["--data", "DATA", "--base", "no-such-base"], "Unknown model 'no-such-base'"),
         (["--data", "DATA", "--set", "steps"], "has no value; write --set name=value"),
+        (["--data", "DATA", "--set", "steps=abc"], "steps cannot be 'abc'; give a whole number"),
+        (["--data", "DATA", "--set", "learning_rate=abc"], "learning_rate cannot be 'abc'; give a number"),
         (["--data", "DATA", "--set", "stps=3"], "did you mean 'steps'"),
         (["--data", "DATA", "--loss", "hinge"], "Unknown loss 'hinge'"),
         (["--data", "DATA", "--exclude-relation", "capitl"], "did you mean 'capital'"),

@@ -87,5 +87,16 @@ def test_data_check_prints_the_overlap_and_fails(benchmarks: Path) -> None:
     (benchmarks / "mine.csv").write_text("relation,head,tail\nr,Paris,France\nr,c,d\n")
     result = CliRunner().invoke(app, ["check", str(benchmarks / "mine.csv"), "--data-dir", str(benchmarks)])
     assert "r\tParis:France\tin analogy/sat, lexrel/bless" in result.stdout
-    assert isinstance(result.exception, RelvecError)
-    assert "has 1 problems" in str(result.exception)
+    assert (result.exit_code, "has 1 problems" in result.stderr) == (1, True)
+
+
+def test_data_check_speaks_json(benchmarks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RELVEC_DATA", raising=False)
+    (benchmarks / "mine.csv").write_text("relation,head,tail\nr,Paris,France\nr,c,d\n")
+    command = ["check", str(benchmarks / "mine.csv"), "--json"]
+    alone = CliRunner().invoke(app, command)
+    found = json.loads(alone.stdout)
+    assert (found["distinct_pairs"], found["problems"], found["in_a_benchmark_but_for_endings"]) == (2, [], None)
+    result = CliRunner().invoke(app, [*command, "--data-dir", str(benchmarks)])
+    (problem,) = json.loads(result.stdout)["problems"]
+    assert (problem["relation"], problem["pair"], result.exit_code) == ("r", "Paris:France", 1)

@@ -39,6 +39,17 @@ def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> Non
         Recipe().changed(settings)
 
 
+def test_the_learning_rate_follows_the_rank_unless_it_is_given(tmp_path: Path) -> None:
+    assert Recipe().changed({"lora_rank": 8}).learning_rate == 1e-3
+    assert Recipe().changed({"lora_rank": "0"}).learning_rate == 3e-5
+    assert Recipe().changed({"lora_rank": 0}).changed({"lora_rank": 8}).learning_rate == 1e-3
+    assert Recipe().changed({"lora_rank": 0, "learning_rate": 1e-3}).learning_rate == 1e-3
+    (tmp_path / "my.toml").write_text("learning_rate = 2e-5")
+    assert Recipe.from_toml(tmp_path / "my.toml").changed({"lora_rank": 0}).learning_rate == 2e-5
+    (tmp_path / "full.toml").write_text("lora_rank = 0")
+    assert Recipe.from_toml(tmp_path / "full.toml").changed({"steps": 3}).learning_rate == 3e-5
+
+
 @pytest.mark.parametrize("setting", ["base", "template", "pooling"])
 def test_what_the_prompt_of_a_recipe_decides_cannot_be_changed_later(setting: str) -> None:
     with pytest.raises(RelvecError, match=f"The learned prompt found decides the {setting}; leave it out"):

@@ -26,6 +26,7 @@ from relvec.cli import (
     solve,
     train,
 )
+from relvec.cli.messages import UsageError, usage_sentence, warnings_in_one_line
 from relvec.errors import RelvecError
 
 app = typer.Typer(
@@ -75,11 +76,14 @@ def _options(
 def main() -> None:
     """Run the command; bad input is one line on stderr and exit code 2, Ctrl-C is exit code 130."""
     try:
-        app()
-    except RelvecError as error:
-        typer.secho(f"relvec: {error}", fg="red", err=True)
+        with warnings_in_one_line():
+            sys.exit(app(prog_name="relvec", standalone_mode=False))
+    except (RelvecError, UsageError) as error:
+        sentence = str(error) if isinstance(error, RelvecError) else usage_sentence(error)
+        if sentence:
+            typer.secho(f"relvec: {sentence}", fg="red", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         typer.echo("relvec: stopped.", err=True)
         sys.exit(130)
     except BrokenPipeError:

@@ -9,7 +9,6 @@ from relvec.data.audit import audit
 from relvec.data.overlap import near_pairs
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import DEFAULT_SOURCE, SOURCES, data_folder, load
-from relvec.errors import RelvecError
 
 app = typer.Typer(help="List the training data by name, or check a dataset.", no_args_is_help=True)
 
@@ -38,27 +37,41 @@ def list_sources(json: Json = False) -> None:
         ["<path>", *blank, "", "a file or folder of yours", ".jsonl, .csv, .tsv, .toml, or SemEval's own folder"]
     )
     table.append(["<owner/name>", *blank, "", "hub", "a dataset in the form of the authors'"])
-    print_table(list(rows[0]), table, right=tuple(_counts([])))
+    print_table([_shown(name) for name in rows[0]], table, right=tuple(map(_shown, _counts([]))))
 
 
 @app.command()
 def check(
     source: Annotated[str, typer.Argument(help="A name, a file, a folder or a hub id.")] = DEFAULT_SOURCE,
     data_dir: DataDir = None,
+    json: Json = False,
 ) -> None:
-    """Count a dataset and look for repeated pairs, contradictions and pairs that the benchmarks have too."""
+    """Count a dataset and look for repeated pairs, contradictions and pairs that the benchmarks have too.
+
+    The exit code is 1 if there are any.
+    """
     relations = load(source, data_dir=data_dir)
     benchmarks = data_folder(data_dir)
     problems = audit(relations, benchmarks)
-    counts = {**_counts(relations), "problems": len(problems)}
-    if benchmarks is not None:
-        counts["in a benchmark but for the words' endings"] = len(near_pairs(relations, benchmarks))
-    print_table(["count", source], [[name, str(count)] for name, count in counts.items()], right=(source,))
+    counts, rows = _counts(relations), [[row.relation, row.pair, row.what] for row in problems]
+    near = None if benchmarks is None else len(near_pairs(relations, benchmarks))
+    columns = ["relation", "pair", "problem"]
+    if json:
+        listed = [dict(zip(columns, row, strict=True)) for row in rows]
+        print_json({"source": source, **counts, "in_a_benchmark_but_for_endings": near, "problems": listed})
+    else:
+        table = [[_shown(name), str(count)] for name, count in counts.items()]
+        table.append(["problems", str(len(problems))])
+        if near is not None:
+            table.append(["in a benchmark but for the words' endings", str(near)])
+        print_table(["count", source], table, right=(source,))
+        if problems:
+            print_table(columns, rows)
     if benchmarks is None:
         typer.echo("Not compared with the benchmarks: give --data-dir or set RELVEC_DATA.", err=True)
     if problems:
-        print_table(["relation", "pair", "problem"], [[row.relation, row.pair, row.what] for row in problems])
-        raise RelvecError(f"{source} has {len(problems)} problems; mend or leave out what is listed above.")
+        typer.echo(f"{source} has {len(problems)} problems; mend or leave out what is listed above.", err=True)
+        raise typer.Exit(1)
 
 
 def _counts(relations: list[RatedRelation]) -> dict[str, int]:
@@ -67,5 +80,9 @@ def _counts(relations: list[RatedRelation]) -> dict[str, int]:
         "categories": len({relation.category for relation in relations if relation.category}),
         "positives": sum(len(relation.positives) for relation in relations),
         "negatives": sum(len(relation.negatives) for relation in relations),
-        "distinct pairs": len({pair for relation in relations for pair in (*relation.positives, *relation.negatives)}),
+        "distinct_pairs": len({pair for relation in relations for pair in (*relation.positives, *relation.negatives)}),
     }
+
+
+def _shown(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,11 +1,12 @@
 """relvec distill: a small encoder learns the vectors of a large one."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from relvec.cli.options import DataDir, Device, print_table
+from relvec.cli.options import DataDir, Device, Json, print_json, print_table
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
 
@@ -47,6 +48,7 @@ def distill(
     data_dir: DataDir = None,
     device: Device = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the size of the run.")] = False,
+    json: Json = False,
 ) -> None:
     """Teach a small encoder the vectors of a large one; the same command again goes on after an interruption."""
     if steps is not None and epochs is not None:
@@ -86,10 +88,20 @@ def distill(
         teacher, student, output, sources, settings, template=template, pooling=pooling, device=device
     )
     if dry_run:
-        print_table(["what", "how much"], make_plan(distiller).rows(), right=("how much",))
+        plan = make_plan(distiller)
+        if json:
+            counts = {name.replace(" ", "_"): count for name, count in plan.counts.items()}
+            print_json({**counts, **{name: value for name, value in asdict(plan).items() if name != "counts"}})
+        else:
+            print_table(["what", "how much"], plan.rows(), right=("how much",))
         return
     progress = distiller.fit()
     before, after = progress.held_out[0], progress.held_out[progress.best_step]
+    if json:
+        scores = {"correlation_before": before.correlation, "correlation": after.correlation}
+        scores |= {"cosine_before": before.cosine, "cosine": after.cosine}
+        print_json({"output": str(output), **scores, "step": progress.best_step})
+        return
     typer.echo(
         f"correlation with the teacher's cosines {before.correlation:.4f} -> {after.correlation:.4f}, "
         f"cosine to its vectors {before.cosine:.4f} -> {after.cosine:.4f} at step {progress.best_step} -> {output}",

@@ -1,13 +1,14 @@
-"""relvec fetch: bring a base model into the cache, for later use without a network."""
+"""relvec fetch: bring a model and what it stands on into the cache, for later use without a network."""
 
 from typing import Annotated
 
 import typer
 
-from relvec.encoders.catalog import BUNDLED_MODELS
-from relvec.encoders.resolve import resolve
+from relvec.encoders.resolve import adapters_and_base, resolve
 
 
 def fetch(model: Annotated[str, typer.Argument(help="A model name or a hub id.")]) -> None:
     """Download a model now, so that later calls need no network; print its folder."""
-    typer.echo(str(resolve(BUNDLED_MODELS[model].base if model in BUNDLED_MODELS else model)))
+    folder = resolve(model)
+    adapters_and_base(folder)  # fetches the base of an adapter
+    typer.echo(str(folder))

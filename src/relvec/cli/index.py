@@ -101,12 +101,12 @@ def info(index: Folder, json: Json = False) -> None:
         "model": meta.model,
         "fingerprint": meta.fingerprint,
         "bytes": size,
-        "bytes a pair": round(size / meta.count, 1),
+        "bytes_a_pair": round(size / meta.count, 1),
     }
     if json:
         print_json(facts)
     else:
-        print_table(["what", str(index)], [[name, str(value)] for name, value in facts.items()])
+        print_table(["what", str(index)], [[name.replace("_", " "), str(value)] for name, value in facts.items()])
 
 
 @app.command("import")

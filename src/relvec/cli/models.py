@@ -1,7 +1,7 @@
 """relvec models: every model name that can be used."""
 
 from relvec.cli.options import Json, print_json, print_table
-from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, DEFAULT_MODEL, HUB_MODELS, Measured
+from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, Measured
 from relvec.encoders.fetch import base_folder
 
 
@@ -59,7 +59,7 @@ def models(json: Json = False) -> None:
         return
     table = [
         [
-            f"{row['name']} (default)" if row["name"] == DEFAULT_MODEL else str(row["name"]),
+            str(row["name"]),
             str(row["kind"]),
             _millions(row["parameters"], "M"),
             _millions(row["download"], " MB"),

@@ -25,7 +25,9 @@ def neighbours(
     ] = None,
     rerank: Annotated[
         int | None,
-        typer.Option(help="How many candidates of a compressed index are encoded again: by default 32, or 2k if more."),
+        typer.Option(
+            min=0, help="How many candidates of a compressed index are encoded again: by default 32, or 2k if more."
+        ),
     ] = None,
     device: Device = None,
     json: Json = False,

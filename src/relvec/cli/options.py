@@ -11,11 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from relvec.errors import RelvecError
+
 if TYPE_CHECKING:
     from relvec.relation_model import RelationModel
 
+
+def _check_device(device: str | None) -> str | None:
+    if device is not None and device.partition(":")[0] not in ("cpu", "cuda", "mps"):  # cuda:1 is one too
+        raise RelvecError(f"Unknown device {device!r}; use cpu, cuda or mps.")
+    return device
+
+
 Model = Annotated[str, typer.Option("--model", "-m", help="A model name, a folder or a hub id.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, mps; by default the fastest there is.")]
+Device = Annotated[
+    str | None, typer.Option(callback=_check_device, help="cpu, cuda or mps; by default the fastest there is.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 ScoringOption = Annotated[str, typer.Option(help="forward, reverse or bidirectional.")]
 DataDir = Annotated[

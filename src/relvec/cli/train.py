@@ -1,12 +1,13 @@
 """relvec train: fine-tune a language model on rated pairs."""
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from relvec.cli.options import DataDir, print_table
+from relvec.cli.options import DataDir, Json, print_json, print_table
 from relvec.errors import RelvecError
 
 
@@ -22,7 +23,9 @@ def train(
     prompt: Annotated[str | None, typer.Option(help="The folder of a learned prompt (`relvec prompt`).")] = None,
     loss: Annotated[str | None, typer.Option(help="The loss, by name.")] = None,
     steps: Annotated[int | None, typer.Option(help="How many steps to train.")] = None,
-    lora: Annotated[int | None, typer.Option(help="The rank of the adapter; 0 trains all weights.")] = None,
+    lora: Annotated[
+        int | None, typer.Option(help="The rank of the adapter; 0 trains all weights, with a learning rate to suit.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Decides every random choice.")] = None,
     exclude_category: Annotated[list[str] | None, typer.Option(help="A category to leave out.")] = None,
     exclude_relation: Annotated[list[str] | None, typer.Option(help="A relation to leave out.")] = None,
@@ -31,6 +34,7 @@ def train(
     ] = None,
     data_dir: DataDir = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the size of the run.")] = False,
+    json: Json = False,
 ) -> None:
     """Fine-tune a language model on rated pairs; the same command again goes on after an interruption."""
     changes: dict[str, Any] = {
@@ -61,9 +65,18 @@ def train(
     except ImportError as error:
         raise RelvecError(f"Training needs {error.name}; install relvec[train].") from error
     if dry_run:
-        print_table(["what", "how much"], run.plan(recipe, output, data_dir).rows(), right=("how much",))
+        plan = run.plan(recipe, output, data_dir)
+        if json:
+            print_json(asdict(plan))
+        else:
+            print_table(["what", "how much"], plan.rows(), right=("how much",))
         return
     progress = run.train(recipe, output, data_dir)
     losses, best = progress.valid_loss, progress.best_step
-    if os.environ.get("RANK", "0") == "0":  # one of several processes speaks
+    if os.environ.get("RANK", "0") != "0":  # one of several processes speaks
+        return
+    if json:
+        scores = {"validation_loss_before": losses[0], "validation_loss": losses[best]}
+        print_json({"output": str(output), **scores, "step": best})
+    else:
         typer.echo(f"validation loss {losses[0]:.4f} -> {losses[best]:.4f} at step {best} -> {output}", err=True)

@@ -34,8 +34,8 @@ class PairIndex:
     """Distinct pairs and their vectors by one model, to be searched with that model only.
 
     Vectors are kept with length 1: an index knows directions, not lengths. Up to 20,000 pairs are kept whole (`flat`);
-    above, `auto` takes `rabitq`: of the compressed kinds it was quickest to build on 2 cores, found the most true
-    neighbours for its 90 bytes a pair, and needs no tuning (`benchmarks/index.py` prints the numbers).
+    above, `auto` takes `rabitq`: the smallest of the compressed kinds, at 90 bytes a pair, with nothing to tune
+    (`benchmarks/index.py` prints the numbers).
 
     >>> from relvec import RelBERT
     >>> model = RelBERT.from_pretrained(tiny_model)

@@ -77,6 +77,20 @@ class TokenizedTemplate:
         self._check_words(pairs)
         return self._assembled(pairs)
 
+    def unknown_rows(self, token_ids: Sequence[TokenIds]) -> list[int]:
+        """Of what a call gave: the rows with a token that stands for what the vocabulary lacks in the pair."""
+        unknown = self._tokenizer.unk_token_id
+        rows = [row for row, tokens in enumerate(token_ids) if unknown in tokens]
+        if not rows:
+            return []
+        pieces = [self._tokenize([fill_slots(p, ("", ""))])[0] if isinstance(p, str) else p for p in self._pieces]
+        in_template = sum(part.count(unknown) for part in (self._prefix, *pieces, self._suffix))
+        return [row for row in rows if token_ids[row].count(unknown) > in_template]
+
+    def unknown_word(self, pair: Pair) -> str:
+        """The word of such a pair that the vocabulary lacks, the first if both."""
+        return pair[0] if self._tokenizer.unk_token_id in self._tokenize([pair[0]])[0] else pair[1]
+
     def _assembled(self, pairs: Sequence[Pair]) -> list[TokenIds]:
         columns = [self._column(piece, pairs) for piece in self._pieces]
         rows = []

@@ -99,7 +99,7 @@ def _report(found: Sequence[Table], drawn: Sequence[str]) -> str:
     commands = dict.fromkeys(command for table in found for command in table.commands)
     if commands:
         listed = "\n".join(commands)
-        note = "`DATA` is the folder of the benchmarks."
+        note = "`DATA` is the folder of the benchmarks; where no command names it, `RELVEC_DATA` does."
         sections.append(f"## Commands\n\n{note}\n\n```sh\n{listed}\n```\n")
     cited = [f"- {name}: {escape_markdown(text)}" for name, text in sources().items()]
     return "\n".join([INTRODUCTION, *sections, "## Sources\n", *cited, "", ""])

@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Self, get_args, get_type_hints
+from typing import Annotated, Any, Literal, Self, get_args, get_type_hints
 
 from relvec.errors import RelvecError, did_you_mean
 from relvec.training.limits import Limits, check_limits
@@ -31,50 +31,52 @@ _LIMITS: Limits = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is trained, on what, and how; the defaults are the project's own recipe.
+    """What is trained, on what, and how; the defaults are the project's own recipe. Each says what it is.
 
     >>> Recipe().changed({"loss": "triplet", "steps": "80"}).steps
     80
     """
 
-    base: str = "mpnet"
-    data: list[str] = field(default_factory=lambda: ["bundled"])
-    template: str = "[h] <mask> [t]"
-    pooling: str = "mask"
-    prompt: str = ""  # the folder of a learned prompt, which then decides base, template and pooling
+    base: Annotated[str, "the encoder, or the relation model, to start from: a name, a folder or a hub id"] = "mpnet"
+    data: Annotated[list[str], "rated pairs by name, file, folder or hub id, taken together"] = field(
+        default_factory=lambda: ["bundled"]
+    )
+    template: Annotated[str, "1 to 5 for the paper's, or a text with `[h]`, `[t]` and `<mask>`"] = "[h] <mask> [t]"
+    pooling: Annotated[str, "`average`, `average_no_mask` or `mask`"] = "mask"
+    prompt: Annotated[str, "the folder of a learned prompt, which then decides base, template and pooling"] = ""
 
-    loss: str = "contrastive"
-    loss_settings: dict[str, float] = field(default_factory=dict)
-    relations_per_batch: int = 24
-    positives_per_relation: int = 4
-    negatives_per_relation: int = 1
-    parents: bool = False
-    triples_per_batch: int = 16
+    loss: Annotated[str, "a loss by name"] = "contrastive"
+    loss_settings: Annotated[dict[str, float], "settings of the loss by name"] = field(default_factory=dict)
+    relations_per_batch: Annotated[int, "without triples: relations in a step"] = 24
+    positives_per_relation: Annotated[int, "without triples: positives of each in a step"] = 4
+    negatives_per_relation: Annotated[int, "without triples: hard negatives of each in a step"] = 1
+    parents: Annotated[bool, "without triples: categories of several relations count as relations too"] = False
+    triples_per_batch: Annotated[int, "with triples: triples in a step, to which those within the batch are added"] = 16
 
-    steps: int = 150
-    epochs: float = 0.0
-    learning_rate: float = 1e-3
-    warmup_steps: int = 10
-    schedule: Schedule = "linear"
-    weight_decay: float = 0.01
-    max_gradient_norm: float = 1.0
-    dropout: bool = True
+    steps: Annotated[int, "how many steps to train, unless `epochs` says it"] = 150
+    epochs: Annotated[float, "if above 0, how often all relations or triples are met, in place of `steps`"] = 0.0
+    learning_rate: Annotated[float, "the highest learning rate; unless given, 3e-5 if `lora_rank` is 0"] = 1e-3
+    warmup_steps: Annotated[int, "over how many steps the learning rate rises"] = 10
+    schedule: Annotated[Schedule, "`linear`: the learning rate falls to nearly 0; `constant`: it stays"] = "linear"
+    weight_decay: Annotated[float, "the weight decay of AdamW"] = 0.01
+    max_gradient_norm: Annotated[float, "longer gradients are cut to this length"] = 1.0
+    dropout: Annotated[bool, "whether the encoder drops units in training"] = True
 
-    lora_rank: int = 16
-    frozen_layers: int = 0
-    pairs_per_forward: int = 256
-    mixed_precision: Literal["no", "bf16"] = "no"
+    lora_rank: Annotated[int, "the rank of the adapter; 0 trains all weights"] = 16
+    frozen_layers: Annotated[int, "the embeddings and so many lowest layers stay as they are; needs `lora_rank` 0"] = 0
+    pairs_per_forward: Annotated[int, "pairs encoded at once; a larger batch is encoded in chunks"] = 256
+    mixed_precision: Annotated[Literal["no", "bf16"], "`bf16` computes in half precision; weights stay float32"] = "no"
 
-    top: int = 10
-    bottom: int = 10
-    threshold: float | None = None
-    exclude_categories: list[str] = field(default_factory=list)
-    exclude_relations: list[str] = field(default_factory=list)
-    exclude_benchmark_pairs: bool = False
+    top: Annotated[int, "how many of the best rated pairs of a relation are positives"] = 10
+    bottom: Annotated[int, "how many of the worst rated pairs of a relation are negatives"] = 10
+    threshold: Annotated[float | None, "in place of `top` and `bottom`: the least score of a positive"] = None
+    exclude_categories: Annotated[list[str], "categories to leave out"] = field(default_factory=list)
+    exclude_relations: Annotated[list[str], "relations to leave out"] = field(default_factory=list)
+    exclude_benchmark_pairs: Annotated[bool, "leave out benchmark pairs, in any form (needs `--data-dir`)"] = False
 
-    evaluate_every: int = 50
-    patience: int = 0
-    seed: int = 0
+    evaluate_every: Annotated[int, "steps from one evaluation, and checkpoint, to the next"] = 50
+    patience: Annotated[int, "stop after so many evaluations without a lower loss; 0 trains to the end"] = 0
+    seed: Annotated[int, "decides every random choice"] = 0
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
@@ -89,7 +91,8 @@ class Recipe:
     def changed(self, settings: Mapping[str, Any], where: str = "") -> Self:
         """This recipe with some settings changed; text is read as the setting's own type.
 
-        `loss_settings.margin` names a single setting of the loss.
+        `loss_settings.margin` names a single setting of the loss. The learning rate follows the rank, from what is
+        usual for one to what is usual for the other, unless it is given too.
         """
         types = get_type_hints(type(self))
         settings = dict(settings)
@@ -103,6 +106,8 @@ class Recipe:
         changes = {name: _as(types[name], value, f"{where}{name}") for name, value in settings.items()}
         if "steps" in changes:
             changes.setdefault("epochs", 0.0)  # the later word counts
+        if "lora_rank" in changes and self.learning_rate == usual_learning_rate(self.lora_rank):
+            changes.setdefault("learning_rate", usual_learning_rate(changes["lora_rank"]))
         recipe = replace(self, **changes)
         decided = [name for name in ("base", "template", "pooling") if recipe.prompt and name in changes]
         if decided:
@@ -119,6 +124,14 @@ class Recipe:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def usual_learning_rate(lora_rank: int) -> float:
+    """Where all weights are trained, the rate of an adapter would undo what the encoder has learned."""
+    return 1e-3 if lora_rank else 3e-5
+
+
+_MEANT = {int: "a whole number", bool: "true or false", dict[str, float]: "numbers by name", list[str]: "a list"}
 
 
 def _as(kind: Any, value: Any, name: str) -> Any:
@@ -143,4 +156,4 @@ def _as(kind: Any, value: Any, name: str) -> Any:
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         if isinstance(error, RelvecError):
             raise
-        raise RelvecError(f"{name} cannot be {value!r}; give a {getattr(kind, '__name__', kind)}.") from error
+        raise RelvecError(f"{name} cannot be {value!r}; give {_MEANT.get(kind, 'a number')}.") from error
