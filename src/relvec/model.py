@@ -36,10 +36,6 @@ from relvec.similarity import Vectors
 
 __all__ = ["BATCH_SIZE", "RelBERT", "batches_by_length"]
 
-# What else decides the vectors: how words are cut to tokens, and what of the network the weights do not show.
-PROBES = (("Zürich", "ICE cream"), ("don't", "café-bar 24/7"), ("ﬁre", "東京"))
-NOT_IN_WEIGHTS = ("hidden_act", "activation", "num_attention_heads", "n_heads", "layer_norm_eps")
-
 
 class RelBERT(RelationModel):
     """Turns pairs of words into vectors of their relation.
@@ -149,10 +145,8 @@ class RelBERT(RelationModel):
 
     @property
     def fingerprint(self) -> str:
-        prompt = self.template.to_config(), self.pooling
-        tokens = sorted(self.tokenizer.get_vocab().items()), self._prompt(PROBES)
-        network = [getattr(self.encoder.config, name, None) for name in NOT_IN_WEIGHTS]
-        digest = hashlib.sha256(repr((prompt, tokens, network)).encode())
+        decisive = self._beside_the_weights(self.tokenizer.get_vocab(), self.encoder.config.to_dict())
+        digest = hashlib.sha256(decisive.encode())
         for name, weight in sorted(self.encoder.state_dict().items()):
             digest.update(name.encode())
             digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy())

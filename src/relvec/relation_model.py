@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -18,6 +18,10 @@ from relvec.prompts.tokenized import PromptTokenizer
 from relvec.similarity import Ranked, Scoring, Solution, Vectors, check_scoring, cosine, normalized, ranked
 
 BATCH_SIZE = 64
+
+# What else decides the vectors: how words are cut to tokens, and what of the network the weights do not show.
+PROBES = (("Zürich", "ICE cream"), ("don't", "café-bar 24/7"), ("ﬁre", "東京"))
+NOT_IN_WEIGHTS = ("hidden_act", "activation", "num_attention_heads", "n_heads", "layer_norm_eps")
 
 
 class RelationModel(ABC):
@@ -47,6 +51,11 @@ class RelationModel(ABC):
     @abstractmethod
     def fingerprint(self) -> str:
         """A checksum of all that decides the vectors: prompt, pooling, tokens, network and weights."""
+
+    def _beside_the_weights(self, vocabulary: Mapping[str, int], config: Mapping[str, Any]) -> str:
+        prompt = self.template.to_config(), self.pooling
+        tokens = sorted(vocabulary.items()), self._prompt(PROBES)
+        return repr((prompt, tokens, [config.get(name) for name in NOT_IN_WEIGHTS]))
 
     @abstractmethod
     def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:

@@ -32,7 +32,7 @@ def assert_same(quick: QuickModel, model: RelBERT) -> None:
     expected = model.encode(PAIRS)
     found = quick.encode(PAIRS)
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(found, expected, atol=5e-5)  # an adapter on an adapter makes large vectors
     assert np.diag(cosine(found, expected)).min() > 0.99999
 
 
@@ -118,9 +118,12 @@ def test_the_fingerprint_tells_models_apart(
         quick_folder,
         adapted(quick_folder),
         with_settings(quick_folder, tmp_path / "m", aggregation_mode="mask"),
+        shutil.copytree(quick_folder, tmp_path / "n"),
     ]
+    config = json.loads((tmp_path / "n/config.json").read_text())
+    (tmp_path / "n/config.json").write_text(json.dumps(config | {"layer_norm_eps": 0.1}))
     prints = [QuickModel.from_folder(folder, name="x").fingerprint for folder in folders]
-    assert len(set(prints)) == 3
+    assert len(set(prints)) == 4
     assert prints[0] == QuickModel.from_folder(quick_folder, name="y").fingerprint
 
 

@@ -39,12 +39,14 @@ class QuickModel(RelationModel):
         *,
         name: str,
         weights: Weights,
+        config: dict[str, Any],
     ) -> None:
         max_tokens = min(network.max_tokens, tokenizer.model_max_length)
         super().__init__(tokenizer, template, pooling, name=name, max_tokens=max_tokens)
         self._network = network
         self._tokenizer = tokenizer
         self._weights = weights
+        self._config = config
 
     @classmethod
     def from_folder(cls, folder: Path, *, name: str) -> Self:
@@ -65,7 +67,7 @@ class QuickModel(RelationModel):
         settings = config.get("relbert_config") or {}
         template = Template.from_config(settings) if "template" in settings else DEFAULT_TEMPLATE
         pooling = settings.get("aggregation_mode", "average")
-        return cls(network, tokenizer, template, pooling, name=name, weights=weights)
+        return cls(network, tokenizer, template, pooling, name=name, weights=weights, config=config)
 
     @property
     def dim(self) -> int:
@@ -73,9 +75,8 @@ class QuickModel(RelationModel):
 
     @property
     def fingerprint(self) -> str:
-        vocabulary = sorted(self._tokenizer.get_vocab().items())
-        decisive = (self.template.to_config(), self.pooling, vocabulary, self._weights.checksum())
-        return hashlib.sha256(repr(decisive).encode()).hexdigest()
+        decisive = self._beside_the_weights(self._tokenizer.get_vocab(), self._config)
+        return hashlib.sha256(f"{decisive} {self._weights.checksum()}".encode()).hexdigest()
 
     def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
         """Threads share the pairs, not each matrix product: on a busy machine they would wait for each other there."""
