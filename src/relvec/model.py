@@ -167,10 +167,10 @@ class RelBERT(RelationModel):
         finally:
             self.encoder.train(was_training)
 
-    def _vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterable[Vectors]:
+    def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterable[Vectors]:
         if self.device.type == "cpu":
             return side_by_side(self._vectors_of_batch, batches)
-        return super()._vectors_of_batches(batches)
+        return super().vectors_of_batches(batches)
 
     @torch.inference_mode()
     def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:

@@ -61,7 +61,8 @@ class RelationModel(ABC):
     def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
         """One batch through language model and pooling: [batch, dim]."""
 
-    def _vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterable[Vectors]:
+    def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterable[Vectors]:
+        """The vectors of each batch of tokens, in order: [batch, dim]."""
         return map(self._vectors_of_batch, batches)
 
     def state(self) -> Any:
@@ -121,7 +122,7 @@ class RelationModel(ABC):
         with progress_bar(len(pairs), "Encoding", show=show_progress) as bar, self._encoding():
             groups = list(batches_by_length(lengths, batch_size))
             batches = [[token_ids[row] for row in rows] for rows in groups]
-            for rows, batch in zip(groups, self._vectors_of_batches(batches), strict=True):
+            for rows, batch in zip(groups, self.vectors_of_batches(batches), strict=True):
                 vectors[rows] = batch
                 bar.update(len(rows))
         return vectors

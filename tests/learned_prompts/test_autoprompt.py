@@ -142,7 +142,7 @@ def test_frozen_weights_stay_bit_identical(tiny_folder: Path, relations: list[Ra
     assert all(weight.grad is None for weight in model.encoder.parameters())
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_dropping_hopeless_candidates_early_ends_with_the_exhaustive_prompt(search: Search, seed: int) -> None:
     quick = search("quick", seed=seed)
     full = search("full", seed=seed, exhaustive=True)
@@ -157,8 +157,8 @@ def test_a_search_that_is_killed_ends_as_if_it_had_not_been(
     whole = search("whole")
     encode, calls = PromptEncoder.vectors, iter(range(10_000))
 
-    def breaks(self: PromptEncoder, *arguments: Any) -> torch.Tensor:
-        if next(calls) % 23 == 22:
+    def breaks(self: PromptEncoder, *arguments: Any) -> list[torch.Tensor]:
+        if next(calls) % 7 == 6:
             raise KeyboardInterrupt
         return encode(self, *arguments)
 

@@ -53,6 +53,13 @@ def test_who_is_worse_on_every_relation_drops_out_and_who_is_worse_on_some_goes_
     assert race.survivors(0, leader, {1: worse}) == []
 
 
+@pytest.mark.parametrize(("candidates", "left"), [(2, 2), (3, 3), (5, 3), (6, 3), (7, 4), (50, 25)])
+def test_of_many_that_are_close_the_better_half_goes_on(race: Race, candidates: int, left: int) -> None:
+    names = range(candidates, 0, -1)  # the smaller the name, the better
+    losses = {name: [0.5 + name / 1000, 0.7, 0.6, 0.5, 0.7, 0.6] for name in names}
+    assert race.survivors(0, [0.9] * 6, losses) == list(range(left, 0, -1))
+
+
 def test_the_last_round_has_one_winner_and_of_equals_the_first(race: Race) -> None:
     assert race.survivors(race.last, [0.5], {5: [0.5], 6: [0.4], 7: [0.4]}) == [6]
 

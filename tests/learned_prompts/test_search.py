@@ -41,9 +41,9 @@ def test_a_search_that_is_killed_does_not_learn_a_prompt_twice(
     seen: set[int] = set()
     encode = PromptEncoder.vectors
 
-    def watched(self: PromptEncoder, triggers: list[int], rows: range) -> Any:
-        seen.add(len(triggers))
-        return encode(self, triggers, rows)
+    def watched(self: PromptEncoder, prompts: list[list[int]], rows: range) -> Any:
+        seen.update(map(len, prompts))
+        return encode(self, prompts, rows)
 
     monkeypatch.setattr(PromptEncoder, "vectors", watched)
     resumed = search("autoprompt", str(tiny_folder), relations, grid, tmp_path / "killed", **settings)

@@ -31,13 +31,17 @@ class PromptEncoder:
         """How many triggers a prompt has."""
         return self._places.shape[1]
 
-    def vectors(self, triggers: Sequence[int], rows: range) -> Tensor:
-        """The vectors of some of the pairs: [rows, dim], without gradient."""
-        found = torch.empty(len(rows), self.model.dim, device=self.model.device)
-        with torch.inference_mode():
-            for chunk in self._chunks(rows):
-                found[[row - rows.start for row in chunk]] = self._forward(triggers, chunk).float()
-        return found
+    def vectors(self, prompts: Sequence[Sequence[int]], rows: range) -> list[Tensor]:
+        """The vectors of some of the pairs for each prompt: [rows, dim], without gradient."""
+        chunks = list(self._chunks(rows))
+        batches = [self._filled(triggers, chunk) for triggers in prompts for chunk in chunks]
+        self.encodings += len(prompts) * len(rows)
+        encoded = iter(self.model.vectors_of_batches(batches))
+        found = torch.empty(len(prompts), len(rows), self.model.dim)
+        for place in range(len(prompts)):
+            for chunk in chunks:
+                found[place, [row - rows.start for row in chunk]] = torch.from_numpy(next(encoded))
+        return list(found.to(self.model.device))
 
     def trigger_gradients(self, triggers: Sequence[int], vector_gradients: Tensor) -> Tensor:
         """The gradients with respect to the input embeddings of the triggers, summed over all pairs: [triggers, d].
@@ -47,23 +51,23 @@ class PromptEncoder:
         """
         total: Tensor | None = None
         for chunk in self._chunks(range(len(self._tokens))):
+            self.encodings += len(chunk)
             with _embedded(self.model) as embedded:
-                vectors = self._forward(triggers, chunk)
+                vectors = self.model.vectors_of_tokens(self._filled(triggers, chunk))
             (gradient,) = torch.autograd.grad(vectors, embedded, vector_gradients[chunk].to(vectors.dtype))
             at_triggers = gradient[torch.arange(len(chunk)).unsqueeze(1), self._places[chunk]].float().sum(dim=0)
             total = at_triggers if total is None else total + at_triggers
         assert total is not None
         return total
 
-    def _forward(self, triggers: Sequence[int], rows: Sequence[int]) -> Tensor:
-        self.encodings += len(rows)
+    def _filled(self, triggers: Sequence[int], rows: Sequence[int]) -> list[list[int]]:
         token_ids = []
         for row in rows:
             tokens = self._tokens[row].copy()
             for place, trigger in zip(self._places[row].tolist(), triggers, strict=True):
                 tokens[place] = trigger
             token_ids.append(tokens)
-        return self.model.vectors_of_tokens(token_ids)
+        return token_ids
 
     def _chunks(self, rows: range) -> Iterator[list[int]]:
         """Rows of similar length: always the same for the same rows, so that results repeat to the last bit."""

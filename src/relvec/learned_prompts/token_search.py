@@ -3,8 +3,9 @@
 import hashlib
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from relvec.learned_prompts.race import Race
 from relvec.model import RelBERT
 from relvec.progress import progress_bar
 from relvec.prompts.template import MASK
+
+AT_ONCE = 8  # candidates: enough to fill the cores, few enough to lose if the search is killed
 
 
 @dataclass
@@ -134,14 +137,18 @@ class TokenSearch:
         losses: dict[int, list[float]] = {}
         for number in range(self._race.last if self._exhaustive else 0, self._race.last + 1):
             losses = {}
-            for token, prompt in racers.items():
-                candidate = self._token_of[token]
-                if (candidate, number) not in self._known:
-                    entry = {"iteration": iteration, "position": position, "candidate": candidate, "round": number}
-                    self._add({**entry, "losses": self._losses(prompt, number)})
-                losses[token] = self._known[candidate, number]
-                if number == self._race.last and losses[token] > min(losses.values()):
-                    prompt.vectors.clear()  # only those of the best are needed again
+            for group in _in_groups(racers.items()):
+                unknown = [
+                    (token, prompt) for token, prompt in group if (self._token_of[token], number) not in self._known
+                ]
+                self._encode([prompt for _, prompt in unknown], number)
+                for token, prompt in unknown:
+                    entry = {"iteration": iteration, "position": position, "candidate": self._token_of[token]}
+                    self._add({**entry, "round": number, "losses": self._losses(prompt, number)})
+                losses |= {token: self._known[self._token_of[token], number] for token, _ in group}
+                for token, prompt in group:
+                    if number == self._race.last and losses[token] > min(losses.values()):
+                        prompt.vectors.clear()  # only those of the best are needed again
                 bar.set_postfix(loss=f"{self.loss:.4f}", candidates=len(racers), relations=self._race.relations[number])
             current = self._losses(self._prompt, number)
             racers = {token: racers[token] for token in self._race.survivors(number, current, losses)}
@@ -165,10 +172,17 @@ class TokenSearch:
             return self._race.losses(number, self._vectors(prompt, number))
 
     def _vectors(self, prompt: _Prompt, number: int) -> Tensor:
-        """The vectors of a round's pairs; those of the rounds before are not computed again."""
-        for rows in self._race.new_rows[len(prompt.vectors) : number + 1]:
-            prompt.vectors.append(self._encoder.vectors(prompt.triggers, rows))
+        """The vectors of a round's pairs."""
+        self._encode([prompt], number)
         return torch.cat(prompt.vectors[: number + 1])
+
+    def _encode(self, prompts: Sequence[_Prompt], number: int) -> None:
+        """Encode the pairs of a round; those of the rounds before are not encoded again."""
+        for done, rows in enumerate(self._race.new_rows[: number + 1]):
+            if lacking := [prompt for prompt in prompts if len(prompt.vectors) == done]:
+                found = self._encoder.vectors([prompt.triggers for prompt in lacking], rows)
+                for prompt, vectors in zip(lacking, found, strict=True):
+                    prompt.vectors.append(vectors)
 
     def _add(self, entry: Entry) -> None:
         self._journal.add({**entry, "encodings": self.encodings, "seconds": round(self.seconds, 1)})
@@ -191,3 +205,9 @@ class TokenSearch:
 def _replaced(triggers: Sequence[int], position: int, token: int) -> list[int]:
     """rep(T, j, w) of the paper."""
     return [*triggers[:position], token, *triggers[position + 1 :]]
+
+
+def _in_groups(items: Iterable[tuple[int, _Prompt]]) -> Iterator[list[tuple[int, _Prompt]]]:
+    remaining = iter(items)
+    while group := list(islice(remaining, AT_ONCE)):
+        yield group
