@@ -196,7 +196,7 @@ def test_more_iterations_go_on_from_a_finished_search(search: Search) -> None:
 
 def test_another_search_is_not_continued(search: Search) -> None:
     search(iterations=1)
-    with pytest.raises(RelvecError, match="belongs to a search with other settings"):
+    with pytest.raises(RelvecError, match="belongs to a search with another base, other settings"):
         search(iterations=1, seed=3)
 
 

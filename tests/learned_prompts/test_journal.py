@@ -24,7 +24,7 @@ def test_entries_come_back_and_a_line_that_was_cut_off_does_not(tmp_path: Path) 
 def test_a_file_of_another_is_refused_and_left_as_it_is(tmp_path: Path, content: str) -> None:
     path = tmp_path / "history.jsonl"
     path.write_text(content)
-    with pytest.raises(RelvecError, match="belongs to a search with other settings or other data"):
+    with pytest.raises(RelvecError, match="belongs to a search with another base, other settings or other data"):
         Journal(path, job="mine")
     assert path.read_text() == content
 

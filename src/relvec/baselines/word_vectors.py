@@ -1,12 +1,12 @@
 """Word vectors as vectors of pairs: what the two words' vectors make of a pair (section 4.3 of the paper)."""
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from relvec.baselines.spellings import parts_of, spellings
 from relvec.baselines.vector_file import Vector, read_vectors
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.vectors import Known
@@ -21,8 +21,6 @@ FEATURES: dict[str, Feature] = {
     "dot": lambda heads, tails: heads * tails,
 }
 
-_BETWEEN_PARTS = re.compile(r"[\s_-]+")
-
 
 def check_features(features: str) -> list[Feature]:
     """The functions that a text such as `cat+dot` names; their results are concatenated.
@@ -35,25 +33,6 @@ def check_features(features: str) -> list[Feature]:
             advice = did_you_mean(name, FEATURES, otherwise=f"join any of {', '.join(FEATURES)} by +")
             raise RelvecError(f"There is no feature {name!r} of word vectors; {advice}.")
     return [FEATURES[name] for name in features.split("+")]
-
-
-def parts_of(word: str) -> list[str]:
-    """
-    >>> parts_of("ice cream"), parts_of("brass_instrument"), parts_of("self-made")
-    (['ice', 'cream'], ['brass', 'instrument'], ['self', 'made'])
-    """
-    return [part for part in _BETWEEN_PARTS.split(word) if part]
-
-
-def spellings(word: str) -> list[str]:
-    """The keys under which a word may stand in a file, in the order in which they are tried.
-
-    >>> spellings("Ice cream")
-    ['Ice cream', 'ice cream', 'Ice_cream', 'ice_cream', 'Ice-cream', 'ice-cream']
-    """
-    parts = parts_of(word)
-    written = [word, "_".join(parts), "-".join(parts)] if len(parts) > 1 else [word]
-    return list(dict.fromkeys(spelling for form in written for spelling in (form, form.lower())))
 
 
 class WordVectors:

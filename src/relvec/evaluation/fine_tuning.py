@@ -27,6 +27,7 @@ from relvec.files import written_whole
 from relvec.model import RelBERT
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
+from relvec.training.weights import put_back, trainable
 
 WARMUP_SHARE = 0.1
 MAX_GRADIENT_NORM = 1.0
@@ -196,7 +197,7 @@ class _Tuner:
 
     def _trainable(self) -> dict[str, torch.nn.Parameter]:
         named = [*self.model.encoder.named_parameters("encoder"), *self.head.named_parameters("head")]
-        return {name: weight for name, weight in named if weight.requires_grad}
+        return trainable(named)
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """All that training changes: weights, and the optimiser's state of each."""
@@ -208,9 +209,7 @@ class _Tuner:
         return {name: value.detach().cpu().contiguous() for name, value in (self._trainable() | state).items()}
 
     def load_tensors(self, tensors: dict[str, torch.Tensor]) -> None:
-        with torch.no_grad():
-            for name, weight in self._trainable().items():
-                weight.copy_(tensors[name])
+        put_back(self._trainable(), tensors)
         state: dict[int, dict[str, torch.Tensor]] = {}
         for name, value in tensors.items():
             if name.startswith("optimizer."):

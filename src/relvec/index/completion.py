@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from relvec.baselines.spellings import spellings
 from relvec.baselines.vector_file import VectorTable, read_vectors
 from relvec.errors import RelvecError
 from relvec.index.pair_index import PairIndex
@@ -74,8 +75,6 @@ def candidate_words(
 
 
 def _near(table: VectorTable, a: str, b: str, c: str) -> list[str]:
-    from relvec.baselines.word_vectors import spellings  # which waits for torch
-
     vectors = [table.find(spellings(word)) for word in (a, b, c)]
     of_a, of_b, of_c = (None if vector is None else normalized(vector[None])[0] for vector in vectors)
     if of_c is None:

@@ -28,7 +28,7 @@ class Journal:
         except OSError as error:
             raise RelvecError(f"Cannot read {self._path}: {error.strerror}; choose another output.") from error
         if not content.startswith(header) and not header.startswith(content):
-            problem = f"{self._path} belongs to a search with other settings or other data"
+            problem = f"{self._path} belongs to a search with another base, other settings or other data"
             raise RelvecError(f"{problem}; remove it, or choose another output.")
         whole = content[: content.rfind(b"\n") + 1]  # the last line may have been cut off with the search
         self.entries = self._read(whole.removeprefix(header))
