@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from associations import Associations
+from glosses import met_together
 from relations import Related, Relations
 from words import Words
 
@@ -22,7 +23,7 @@ from relvec.errors import RelvecError
 from relvec.files import written_whole
 from relvec.pairs import Pair, parse_pair
 
-SIZE = 212_000
+SIZE = 226_000
 
 # The pairs whose neighbours the paper prints, in section 6.3 and in the appendix.
 TARGETS = """
@@ -58,6 +59,7 @@ def sources(wordnet: Path, glove: Path) -> Iterator[tuple[str, Iterable[Related]
     yield "WordNet: broader words", relations.broader()
     yield "WordNet: inherited parts", relations.inherited_parts()
     yield "WordNet: definitions", relations.definitions()
+    yield "WordNet: met together", ((pair, "") for pair in met_together(words, associations))
     yield "GloVe: associated words", ((pair, "") for pair in associations.pairs())
 
 

@@ -24,7 +24,16 @@ NOUNS = """\
 00001000 18 n 01 Smith 0 001 @i 00000300 n 0000 | a surname
 """
 BIRDS = ["pelican", "seabird", "bird", "wing", "fish", "heron", "gull", "tern", "duck", "goose", "swan", "hawk", "owl"]
-NOUNS += "".join(f"{number:08} 05 n 01 {bird} 0 000 | a kind\n" for number, bird in enumerate(BIRDS[5:], start=3000))
+OFTEN_SAID = "; ".join(4 * ["tall", "short", "city"])  # so that two birds do not meet by chance
+EXAMPLES = {
+    "hawk": "a hawk saw an owl",
+    "owl": "an owl, a tall wolf, a hawk",
+    "duck": "a goose, a tall wolf",
+}
+NOUNS += "".join(
+    f"{number:08} 05 n 01 {bird} 0 000 | a kind; {OFTEN_SAID}; {EXAMPLES.get(bird, '')}\n"
+    for number, bird in enumerate(BIRDS[5:], start=3000)
+)
 ADJECTIVES = """\
 00002000 00 a 01 tall 0 001 ! 00002100 a 0101 | of great height
 00002100 00 a 01 short 0 001 ! 00002000 a 0101 | of little height
@@ -81,6 +90,11 @@ def test_each_source_gives_its_pairs_with_their_relation(made: dict[Pair, str]) 
         ("heron", "gull"): "",
     }
     assert {pair: made.get(pair) for pair in expected} == expected
+
+
+def test_words_that_meet_more_than_once_are_a_pair_if_they_are_similar(inputs: Path) -> None:
+    counts = run(inputs).stderr
+    assert " 2 WordNet: met together" in counts  # hawk and owl, and back; not wolf and tall, nor goose and wolf
 
 
 def test_words_that_say_nothing_and_surnames_are_left_out(made: dict[Pair, str]) -> None:
