@@ -142,7 +142,7 @@ def test_frozen_weights_stay_bit_identical(tiny_folder: Path, relations: list[Ra
     assert all(weight.grad is None for weight in model.encoder.parameters())
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_dropping_hopeless_candidates_early_ends_with_the_exhaustive_prompt(search: Search, seed: int) -> None:
     quick = search("quick", seed=seed)
     full = search("full", seed=seed, exhaustive=True)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -54,10 +56,16 @@ def test_who_is_worse_on_every_relation_drops_out_and_who_is_worse_on_some_goes_
 
 
 @pytest.mark.parametrize(("candidates", "left"), [(2, 2), (3, 3), (5, 3), (6, 3), (7, 4), (50, 25)])
-def test_of_many_that_are_close_the_better_half_goes_on(race: Race, candidates: int, left: int) -> None:
-    names = range(candidates, 0, -1)  # the smaller the name, the better
-    losses = {name: [0.5 + name / 1000, 0.7, 0.6, 0.5, 0.7, 0.6] for name in names}
-    assert race.survivors(0, [0.9] * 6, losses) == list(range(left, 0, -1))
+def test_of_many_that_are_close_the_better_half_goes_on_once_enough_is_seen(
+    relations: list[RatedRelation], candidates: int, left: int
+) -> None:
+    more = [replace(relation, name=f"{relation.name} {copy}") for copy in range(3) for relation in relations]
+    race = Race(PromptObjective(more, "train"))
+    assert race.relations[:4] == [6, 9, 13, 20]
+    for number, expected in ((1, candidates), (2, left)):
+        seen = race.relations[number]
+        losses = {name: [0.5 + name / 1000, *([0.7, 0.5] * seen)[1:seen]] for name in range(candidates, 0, -1)}
+        assert race.survivors(number, [0.9] * seen, losses) == list(range(expected, 0, -1))
 
 
 def test_the_last_round_has_one_winner_and_of_equals_the_first(race: Race) -> None:

@@ -117,8 +117,10 @@ def ptuning(
 @app.command()
 @with_shared_options
 def search(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the prompts, one folder each.")],
     *,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the prompts, one folder each.")] = Path(
+        "prompts"
+    ),
     method: Annotated[str, typer.Option(help="autoprompt or ptuning.")] = "autoprompt",
     subject: Subject,
     lengths: Annotated[str, typer.Option("--lengths", help="Three numbers or ranges.")] = "8-9,1-2,1-2",

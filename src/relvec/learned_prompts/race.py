@@ -12,6 +12,7 @@ from relvec.learned_prompts.objective import PromptObjective
 FIRST_ROUND = 6  # relations
 GROWTH = 1.5  # from round to round
 STANDARD_ERRORS = 2.5  # by which a candidate may be behind the leader
+HALVED_FROM = 12  # relations: by then the order tells something
 ALWAYS_LEFT = 3  # candidates; of more, the better half goes on at most
 
 
@@ -57,8 +58,8 @@ class Race:
 
             d <= 2.5 * 2 * s / sqrt(n) * sqrt(1 - n / N),  2.5 standard errors
 
-        of a mean over pairs of relations (an anchor's and a negative's, hence the 2) in a finite population, and if it
-        is among the better half of the candidates, or among the best three.
+        of a mean over pairs of relations (an anchor's and a negative's, hence the 2) in a finite population. From 12
+        relations on it must also be in the better half, or one of the best three.
         """
         names = list(losses)
         if number == self.last:
@@ -69,6 +70,7 @@ class Race:
         seen, total = self.relations[number], self.relations[-1]
         error = 2 * behind.std(dim=1) * math.sqrt((1 - seen / total) / seen)
         goes_on = behind.mean(dim=1) <= STANDARD_ERRORS * error
-        most = max(ALWAYS_LEFT, math.ceil(len(names) / 2))
-        goes_on[behind.mean(dim=1).argsort(stable=True)[most:]] = False
+        if seen >= HALVED_FROM:
+            most = max(ALWAYS_LEFT, math.ceil(len(names) / 2))
+            goes_on[behind.mean(dim=1).argsort(stable=True)[most:]] = False
         return [name for name, stays in zip(names, goes_on.tolist(), strict=True) if stays]

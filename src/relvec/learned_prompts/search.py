@@ -38,7 +38,8 @@ def search(
     check_settings(method, settings)
     folder = Path(output)
     fingerprint = RelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device="cpu").fingerprint
-    job = (method, base, fingerprint, list(relations), sorted(settings.items()))
+    decisive = sorted((name, value) for name, value in settings.items() if name != "device")
+    job = (method, base, fingerprint, list(relations), decisive)
     journal = Journal(folder / GRID_NAME, hashlib.sha256(repr(job).encode()).hexdigest())
     done = {entry["lengths"] for entry in journal.entries}
     results = []
