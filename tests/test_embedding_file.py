@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from relvec import RelBERT, RelvecError, embedding_file
@@ -18,7 +19,7 @@ def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_format_holds_the_vectors_in_order(tiny: RelBERT, tmp_path: Path) -> None:
     expected = tiny.encode(PAIRS)
-    for name in ("v.npz", "v.npy", "v.jsonl"):
+    for name in ("v.npz", "v.npy", "v.jsonl", "v.parquet"):
         embed_to_file(tiny, PAIRS, tmp_path / name)
     with np.load(tmp_path / "v.npz", allow_pickle=False) as file:
         np.testing.assert_allclose(file["vectors"], expected, atol=1e-6)
@@ -26,7 +27,20 @@ def test_every_format_holds_the_vectors_in_order(tiny: RelBERT, tmp_path: Path) 
     np.testing.assert_allclose(np.load(tmp_path / "v.npy"), expected, atol=1e-6)
     rows = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()]
     np.testing.assert_allclose([row["vector"] for row in rows], expected, atol=1e-5)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["v.jsonl", "v.npy", "v.npz"]
+    frame = pd.read_parquet(tmp_path / "v.parquet")
+    np.testing.assert_allclose(np.stack(frame["vector"]), expected, atol=1e-6)
+    assert list(zip(frame["head"], frame["tail"], strict=True)) == PAIRS
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["v.jsonl", "v.npy", "v.npz", "v.parquet"]
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [[list(pair) for pair in PAIRS], np.array(PAIRS), pd.DataFrame(PAIRS), (pair for pair in PAIRS)],
+    ids=["lists", "array", "frame", "generator"],
+)
+def test_any_collection_of_pairs_is_embedded(tiny: RelBERT, tmp_path: Path, pairs: Any) -> None:
+    embed_to_file(tiny, pairs, tmp_path / "v.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), tiny.encode(PAIRS), atol=1e-6)
 
 
 class CrashError(Exception):

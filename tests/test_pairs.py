@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from relvec.errors import RelvecError
-from relvec.pairs import Prototype, as_relations, read_pairs
+from relvec.pairs import Prototype, as_pairs, as_relations, read_pairs, read_related_pairs
 
 EXPECTED = [("Paris", "France"), ("ice cream", "summer")]
 
@@ -25,6 +26,8 @@ EXPECTED = [("Paris", "France"), ("ice cream", "summer")]
         ("pairs", "Paris\tFrance\nice cream\tsummer\n"),
         ("pairs", "Paris,France\nice cream,summer\n"),
         ("pairs", '["Paris", "France"]\n["ice  cream ", "summer"]\n'),
+        ("pairs.csv", "from,to\nParis,France\nice cream,summer\n"),
+        ("pairs.tsv", '"Paris"\tFrance\n"ice cream"\tsummer'),
         ("bom.csv", "\ufeffParis,France\nice cream,summer\n"),
     ],
 )
@@ -46,7 +49,7 @@ def test_pairs_come_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "content", "message"),
     [
         ("pairs.txt", b"Paris:France\nTokyo\n", "line 2: 'Tokyo' has no colon; write head:tail"),
-        ("pairs.txt", b"a:b:c\n", "line 1: 'a:b:c' has more than one colon"),
+        ("pairs.txt", b"a:b:c\n", "line 1: 'a:b:c' has more than one colon; write head:tail, and words with a colon"),
         ("pairs.txt", b"Paris:\n", "line 1: in 'Paris:' a word of the pair is empty"),
         ("pairs.csv", b"a,b\nc,d,e\n", "line 2: 3 columns where 2 are expected; separate two words by one comma"),
         ("pairs.tsv", b"a\tb\nc\n", "line 2: 1 columns where 2 are expected; separate two words by one tab"),
@@ -83,11 +86,50 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         pd.DataFrame(EXPECTED, columns=["head", "tail"]),
         pd.DataFrame(EXPECTED),
         pd.DataFrame([(1, "summer", "ice cream"), (2, "France", "Paris")][::-1], columns=["n", "tail", "head"]),
+        pa.table({"subject": ["Paris", "ice cream"], "predicate": ["", ""], "object": ["France", "summer"]}),
     ],
-    ids=["list", "generator", "array", "frame", "frame-of-two-columns", "frame-with-more-columns"],
+    ids=["list", "generator", "array", "frame", "frame-of-two-columns", "frame-with-more-columns", "arrow"],
 )
 def test_any_collection_of_pairs_is_accepted(collection: Any) -> None:
     assert as_relations(collection) == EXPECTED
+
+
+def test_a_prototype_is_no_pair() -> None:
+    with pytest.raises(RelvecError, match="Pair 2: expected a pair of words"):
+        as_pairs([("a", "b"), Prototype([("c", "d")])])
+
+
+@pytest.mark.parametrize("column", ["relation", "predicate", "Relation"])
+@pytest.mark.parametrize("ending", [".tsv", ".csv", ".jsonl", ".parquet"])
+def test_relations_are_read_with_the_pairs(tmp_path: Path, ending: str, column: str) -> None:
+    path = tmp_path / f"pairs{ending}"
+    frame = pd.DataFrame({"head": ["Paris", '6" nail'], "tail": ["France", "steel"], column: ["capital", None]})
+    if ending == ".parquet":
+        frame.to_parquet(path)
+    elif ending == ".jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_csv(path, sep="\t" if ending == ".tsv" else ",", index=False)
+    assert read_related_pairs(path) == [(("Paris", "France"), "capital"), (('6" nail', "steel"), "")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"head": ["Paris", None], "tail": ["France", "Italy"]}, "pairs.parquet, row 2: None is not a word"),
+        ({"head": [], "tail": []}, "holds no pair"),
+        ({"a": ["x"], "b": ["y"], "c": ["z"]}, "name the two word columns head and tail"),
+        (None, "Cannot read"),
+    ],
+)
+def test_a_bad_parquet_file_is_refused(tmp_path: Path, columns: dict[str, list[str]] | None, message: str) -> None:
+    path = tmp_path / "pairs.parquet"
+    if columns is None:
+        path.write_text("Paris:France")
+    else:
+        pd.DataFrame(columns).to_parquet(path)
+    with pytest.raises(RelvecError, match=message):
+        read_pairs(path)
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from relvec.errors import RelvecError
 from relvec.files import written_whole
-from relvec.pairs import Pair
+from relvec.pairs import Pair, as_pairs
 from relvec.progress import progress_bar
 from relvec.relation_model import BATCH_SIZE, RelationModel
 from relvec.similarity import Vectors
@@ -24,7 +24,7 @@ PAIRS_PER_STEP = 2048
 
 def embed_to_file(
     model: RelationModel,
-    pairs: Sequence[Pair],
+    pairs: Any,
     output: str | Path,
     *,
     batch_size: int = BATCH_SIZE,
@@ -32,7 +32,9 @@ def embed_to_file(
     truncate: bool = False,
     show_progress: bool | None = None,
 ) -> int:
-    """Write the vectors of `pairs` to a .npz, .npy or .jsonl file; return how many pairs an earlier run had done.
+    """Write the vectors of `pairs` to a .npz, .npy, .jsonl or .parquet file; return how many an earlier run had done.
+
+    `pairs` are those that `encode` takes, but for prototypes.
 
     >>> from relvec import RelBERT
     >>> model = RelBERT.from_pretrained(tiny_model)
@@ -44,9 +46,10 @@ def embed_to_file(
     """
     target = Path(output)
     write = writer_for(target)
-    if not pairs:
+    listed = as_pairs(pairs)
+    if not listed:
         raise RelvecError("There is no pair to encode; give at least one.")
-    distinct = list(dict.fromkeys(pairs))
+    distinct = list(dict.fromkeys(listed))
     with encoded_in_steps(
         model,
         distinct,
@@ -58,7 +61,7 @@ def embed_to_file(
     ) as (encoded, done):
         row_of = {pair: row for row, pair in enumerate(distinct)}
         with written_whole(target) as path, path.open("wb") as file:
-            write(file, pairs, encoded[[row_of[pair] for pair in pairs]])
+            write(file, listed, encoded[[row_of[pair] for pair in listed]])
     return done
 
 
@@ -132,9 +135,20 @@ def _write_jsonl(file: BinaryIO, pairs: Sequence[Pair], vectors: Vectors) -> Non
         file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
+def _write_parquet(file: BinaryIO, pairs: Sequence[Pair], vectors: Vectors) -> None:
+    from relvec.index.pair_files import write_parquet
+
+    write_parquet(file, pairs, [""] * len(pairs), lambda start, stop: vectors[start:stop])
+
+
 Writer = Callable[[BinaryIO, Sequence[Pair], Vectors], None]
 
-WRITERS: dict[str, Writer] = {".npz": _write_npz, ".npy": _write_npy, ".jsonl": _write_jsonl}
+WRITERS: dict[str, Writer] = {
+    ".npz": _write_npz,
+    ".npy": _write_npy,
+    ".jsonl": _write_jsonl,
+    ".parquet": _write_parquet,
+}
 
 
 def writer_for(output: Path) -> Writer:

@@ -16,9 +16,9 @@ from relvec.errors import RelvecError
 Pair = tuple[str, str]
 _Row = tuple[Pair, str]
 
-HEAD_COLUMNS = ("head", "h", "subj", "subject", "source", "word1")
-TAIL_COLUMNS = ("tail", "t", "obj", "object", "target", "word2")
-RELATION_COLUMN = "relation"
+HEAD_COLUMNS = ("head", "h", "subj", "subject", "source", "from", "word1")
+TAIL_COLUMNS = ("tail", "t", "obj", "object", "target", "to", "word2")
+RELATION_COLUMNS = ("relation", "predicate")
 
 
 @dataclass(frozen=True)
@@ -98,18 +98,33 @@ def is_single(items: Any) -> bool:
 
 
 def as_relations(items: Any) -> list[Relation]:
-    """Relations from a list, a generator, an array or a data frame (columns head and tail, or its only two).
+    """Relations from a list, a generator, an array or a table (columns head and tail, or its only two).
 
     >>> as_relations(pair for pair in [("a", "b"), ("c", "d")])
     [('a', 'b'), ('c', 'd')]
     """
+    return [as_relation(item, where=f"Pair {number}: ") for number, item in enumerate(_rows_of(items), start=1)]
+
+
+def as_pairs(items: Any) -> list[Pair]:
+    """As `as_relations`, where a prototype would not do.
+
+    >>> as_pairs([["a", "b"], ("c", "d")])
+    [('a', 'b'), ('c', 'd')]
+    """
+    return [as_pair(item, where=f"Pair {number}: ") for number, item in enumerate(_rows_of(items), start=1)]
+
+
+def _rows_of(items: Any) -> Iterable[Any]:
+    """The rows of a table of pandas, polars, pyarrow or datasets; what is no table is iterable already."""
     if isinstance(items, str):
         raise RelvecError(f'{items!r} is not a pair; write ("head", "tail"), or a list of such pairs.')
-    if hasattr(items, "columns"):
-        head, tail = _frame_columns([str(name) for name in items.columns])
-        columns = list(items.columns)
-        items = zip(items[columns[head]], items[columns[tail]], strict=True)
-    return [as_relation(item, where=f"Pair {number}: ") for number, item in enumerate(items, start=1)]
+    names = getattr(items, "column_names", getattr(items, "columns", None))
+    if names is None:
+        return items
+    names = list(names)
+    words = [items[names[column]] for column in _frame_columns([str(name) for name in names])]
+    return zip(*(column.to_pylist() if hasattr(column, "to_pylist") else column for column in words), strict=True)
 
 
 def _frame_columns(names: list[str]) -> tuple[int, int]:
@@ -117,7 +132,7 @@ def _frame_columns(names: list[str]) -> tuple[int, int]:
     if found is None and len(names) == 2:
         found = (0, 1)
     if found is None:
-        raise RelvecError(f"The frame has columns {', '.join(names)}; name the two word columns head and tail.")
+        raise RelvecError(f"The table has columns {', '.join(names)}; name the two word columns head and tail.")
     return found
 
 
@@ -138,13 +153,15 @@ def parse_pair(text: str, where: str = "") -> Pair:
     """
     words = text.split(":")
     if len(words) != 2:
-        problem = "has no colon" if len(words) == 1 else "has more than one colon"
-        raise RelvecError(f"{where}{text!r} {problem}; write head:tail.")
+        problem = "has no colon; write head:tail"
+        if len(words) > 2:
+            problem = "has more than one colon; write head:tail, and words with a colon in a .tsv or .csv file"
+        raise RelvecError(f"{where}{text!r} {problem}.")
     return as_word(words[0], f"{where}in {text!r} "), as_word(words[1], f"{where}in {text!r} ")
 
 
 def read_pairs(path: str | Path) -> list[Pair]:
-    """Pairs from a .csv, .tsv or .jsonl file, from lines of `head:tail`, or from stdin (`-`).
+    """Pairs from a .csv, .tsv, .jsonl or .parquet file, from lines of `head:tail`, or from stdin (`-`).
 
     A file ending that says nothing (and stdin) is judged by its first line.
     """
@@ -154,10 +171,14 @@ def read_pairs(path: str | Path) -> list[Pair]:
 def read_related_pairs(path: str | Path) -> list[tuple[Pair, str]]:
     r"""Pairs as `read_pairs` gives them, each with what a column (or JSON key) `relation` says, else with "".
 
+    `predicate` will do for `relation`.
+
     >>> _ = Path("pairs.tsv").write_text("head\ttail\trelation\nParis\tFrance\tcapital\n")
     >>> read_related_pairs("pairs.tsv")
     [(('Paris', 'France'), 'capital')]
     """
+    if Path(path).suffix.lower() == ".parquet":
+        return _read_parquet(Path(path))
     name, lines = read_lines(path)
     reader = _READERS.get(Path(path).suffix.lower()) or _reader_for(lines)
     rows = list(reader(lines, name))
@@ -224,7 +245,22 @@ def csv_rows(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def tsv_rows(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
-    return ((number, line.split("\t")) for number, line in enumerate(lines, start=1))
+    """Line numbers and cells; a cell that is quoted as a whole, as pandas writes one with a quote in it, is unquoted.
+
+    >>> [cells for _, cells in tsv_rows(['"6"" nail"\\tsteel', '"quoted\\tword'])]
+    [['6" nail', 'steel'], ['"quoted', 'word']]
+    """
+    return ((number, [_unquoted(cell) for cell in line.split("\t")]) for number, line in enumerate(lines, start=1))
+
+
+def tsv_cell(word: str) -> str:
+    """The word as `tsv_rows` reads it back; it has no tab, since a word has no blank but the space."""
+    return f'"{word.replace(chr(34), chr(34) * 2)}"' if word.startswith('"') else word
+
+
+def _unquoted(cell: str) -> str:
+    is_quoted = len(cell) > 1 and cell.startswith('"') and cell.endswith('"')
+    return cell[1:-1].replace('""', '"') if is_quoted else cell
 
 
 def _read_table(rows: Iterable[tuple[int, list[str]]], name: str, separator: str) -> Iterator[_Row]:
@@ -241,8 +277,7 @@ def _read_table(rows: Iterable[tuple[int, list[str]]], name: str, separator: str
             columns = named_columns(row)
             if columns is not None:
                 width = len(row)
-                lowered = [cell.strip().lower() for cell in row]
-                relation = lowered.index(RELATION_COLUMN) if RELATION_COLUMN in lowered else None
+                relation = _relation_column(row)
                 continue
         if len(row) != width:
             fix = f"separate two words by one {separator}, or name the columns head and tail in a first line"
@@ -252,12 +287,36 @@ def _read_table(rows: Iterable[tuple[int, list[str]]], name: str, separator: str
         yield pair, "" if relation is None else row[relation].strip()
 
 
+def _relation_column(names: Sequence[str]) -> int | None:
+    lowered = [name.strip().lower() for name in names]
+    return next((lowered.index(name) for name in RELATION_COLUMNS if name in lowered), None)
+
+
+def _read_parquet(path: Path) -> list[_Row]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise RelvecError("Parquet files need pyarrow; pip install 'relvec[index]'.") from error
+    try:
+        table = parquet.read_table(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise RelvecError(f"Cannot read {path} as parquet ({error}); check the file.") from error
+    pairs = [as_pair(row, f"{path}, row {number}: ") for number, row in enumerate(_rows_of(table), start=1)]
+    if not pairs:
+        raise RelvecError(f"{path} holds no pair; write one pair a row.")
+    column = _relation_column(table.column_names)
+    labels = [None] * len(pairs) if column is None else table.column(column).to_pylist()
+    return [(pair, label.strip() if isinstance(label, str) else "") for pair, label in zip(pairs, labels, strict=True)]
+
+
 def _read_jsonl(lines: list[str], name: str) -> Iterator[_Row]:
     for where, row in json_rows(lines, name):
-        relation = row.get(RELATION_COLUMN) if isinstance(row, dict) else None
+        relation = None
         if isinstance(row, dict):
             keys = list(row)
-            columns = named_columns(keys)
+            columns, labels = named_columns(keys), _relation_column(keys)
+            relation = None if labels is None else row[keys[labels]]
             if columns is None:
                 raise RelvecError(f'{where}no "head" and "tail"; write {{"head": "Paris", "tail": "France"}}.')
             row = [row[keys[column]] for column in columns]

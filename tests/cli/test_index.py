@@ -34,7 +34,7 @@ def test_neighbours_are_printed_for_people_and_machines(relvec: Relvec, tiny_fol
     assert len(result.out.splitlines()) == 3
     answer = json.loads(relvec("neighbours", "Paris:France", "--json", *options).out)
     assert answer["query"] == ["Paris:France"]
-    assert {"pair": "Tokyo:Japan", "relation": "capital"}.items() <= {
+    assert {"pair": "Tokyo:Japan", "head": "Tokyo", "tail": "Japan", "relation": "capital"}.items() <= {
         key: value for row in answer["neighbours"] if row["pair"] == "Tokyo:Japan" for key, value in row.items()
     }.items()
     labelled = relvec("neighbours", "cup:tea", "--relation", "capital", *options).out
@@ -81,6 +81,33 @@ def test_pairs_are_added_and_removed(relvec: Relvec, tiny_folder: Path, built: P
     assert "bytes a pair" in relvec("index", "info", built).out
 
 
+def test_labels_that_are_left_out_are_counted(relvec: Relvec, tiny_folder: Path, built: Path, tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("subject,predicate,object\nRome,capital of,Italy\nRome,in,Italy\nRome,,Italy\n")
+    result = relvec("index", "build", tmp_path / "two.csv", "-o", tmp_path / "two.index", "-m", tiny_folder)
+    assert "1 relation labels left out: a pair keeps the first that it is given" in result.err
+    assert json.loads(relvec("index", "info", tmp_path / "two.index", "--json").out)["relations"] == ["capital of"]
+    assert "left out" not in relvec("index", "add", built, tmp_path / "pairs.tsv", "-m", tiny_folder).err
+
+
+def test_the_pairs_alone_make_an_index_of_another_model(
+    relvec: Relvec, tiny_folders: Callable[[str], Path], built: Path, tmp_path: Path
+) -> None:
+    assert "5 pairs ->" in relvec("index", "export", built, "-o", tmp_path / "again.tsv").err
+    other = relvec("index", "build", tmp_path / "again.tsv", "-o", tmp_path / "b.index", "-m", tiny_folders("bert"))
+    assert other.code == 0
+    facts = [json.loads(relvec("index", "info", folder, "--json").out) for folder in (built, tmp_path / "b.index")]
+    assert facts[0]["pairs"] == facts[1]["pairs"]
+    assert facts[0]["relations"] == facts[1]["relations"] == ["capital"]
+
+
+def test_the_bundled_index_is_the_one_that_is_meant(
+    relvec: Relvec, built: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(storage, "BUNDLED", built)
+    assert json.loads(relvec("index", "info", "--json").out)["pairs"] == 5
+    assert "5 pairs" in relvec("index", "export", "-o", tmp_path / "pairs-alone.tsv").err
+
+
 @pytest.mark.parametrize("ending", [".txt", ".bin", ".parquet", ".npz"])
 def test_vectors_are_exported_and_imported(
     relvec: Relvec, tiny_folder: Path, built: Path, tmp_path: Path, ending: str
@@ -116,6 +143,7 @@ def test_vectors_are_exported_and_imported(
         (["index", "info", "FOLDER"], "is not an index folder"),
         (["index", "import", "nowhere.npz", "-o", "new.index"], "There is no file nowhere.npz"),
         (["index", "export", "INDEX", "-o", "v.doc"], "end its name in .txt"),
+        (["index", "export", "INDEX", "-o", "nowhere/v.tsv"], "There is no folder nowhere"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(

@@ -42,7 +42,8 @@ def test_only_neighbours_that_can_be_found_are_counted(make_neighbours: Any, tin
     for row in rows.values():
         assert len(row.ours) == 20
         assert row.found == set(row.ours) & row.known
-    *categories, total = make_neighbours.agreement(list(rows.values()))[1:]
+    *categories, total, in_section = make_neighbours.agreement(list(rows.values()))[1:]
+    assert in_section[:3] == ["those of section 6.3", "7", "42"]
     assert total[:4] == ["all", "22", "131", str(sum(len(row.known) for row in rows.values()))]
     for column in (1, 2, 3, 4):
         assert sum(int(row[column]) for row in categories) == int(total[column])
@@ -66,7 +67,7 @@ def test_the_command_fills_the_page(
     text = page.read_text()
     assert text.startswith("Before\n<!-- table: neighbours -->\n| target | the paper |")
     assert "old" not in text
-    assert text.count("\n| ") == 2 + 22 + 2 + 7
+    assert text.count("\n| ") == 2 + 22 + 2 + 8
 
 
 def test_the_page_has_both_tables() -> None:

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -173,6 +174,30 @@ def test_an_index_opened_for_reading_cannot_be_changed(tiny: RelBERT, index: Pai
             change()
 
 
+def test_pairs_may_be_a_frame_and_vectors_lists(tiny: RelBERT) -> None:
+    frame, vectors = pd.DataFrame(PAIRS), tiny.encode(PAIRS).tolist()
+    index = PairIndex.of_vectors(frame, vectors, model=tiny)
+    assert index.pairs.pairs() == PAIRS
+    assert index.add(tiny, [("x", "y")], vectors=tiny.encode([("x", "y")]).tolist()) == 1
+
+
+def test_a_lone_relation_label_is_one_label(tiny: RelBERT) -> None:
+    index = PairIndex.of(tiny, [("Paris", "France"), ("cup", "tea")], relations=["capital", "holds"])
+    assert [found.pair for found in index.neighbours(tiny, ("a", "b"), relations="capital")] == [("Paris", "France")]
+
+
+def test_each_query_of_many_has_the_neighbours_that_it_has_alone(tiny: RelBERT, many_pairs: list[Pair]) -> None:
+    queries = [("Paris", "Japan"), many_pairs[0], Prototype(many_pairs[3:5])]
+    for kind in ("flat", "rabitq"):
+        index = PairIndex.of(tiny, many_pairs, kind=kind)
+        found = index.neighbours_of_each(tiny, queries, k=4)
+        for query, of_query in zip(queries, found, strict=True):
+            alone = index.neighbours(tiny, query, k=4)
+            assert [each.pair for each in of_query] == [each.pair for each in alone]
+            np.testing.assert_allclose([each.score for each in of_query], [each.score for each in alone], atol=1e-5)
+    assert index.neighbours_of_each(tiny, []) == []
+
+
 def test_bad_requests_are_refused(tiny: RelBERT, index: PairIndex) -> None:
     with pytest.raises(RelvecError, match="0 neighbours cannot be found"):
         index.neighbours(tiny, ("cup", "tea"), 0)
@@ -188,3 +213,5 @@ def test_bad_requests_are_refused(tiny: RelBERT, index: PairIndex) -> None:
         index.add(tiny, [("x", "y"), ("y", "x")], vectors=np.zeros((1, 16), dtype=np.float32))
     with pytest.raises(RelvecError, match="The vectors are 2 x 8 where 2 pairs"):
         PairIndex.of_vectors(PAIRS[:2], np.zeros((2, 8), dtype=np.float32), model=tiny)
+    with pytest.raises(RelvecError, match="no table of numbers"):
+        PairIndex.of_vectors(PAIRS[:2], [[1.0], [1.0, 2.0]], model=tiny)

@@ -15,8 +15,10 @@ FEW = 200
 
 
 def embed(
-    pairs: Annotated[str, typer.Argument(help="A .csv, .tsv or .jsonl file, lines of head:tail, or - for stdin.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write: .npz, .npy or .jsonl.")],
+    pairs: Annotated[
+        str, typer.Argument(help="A .csv, .tsv, .jsonl or .parquet file, lines of head:tail, or - for stdin.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write: .npz, .npy, .jsonl or .parquet.")],
     model: Model = DEFAULT_MODEL,
     batch_size: Annotated[int, typer.Option(help="Pairs encoded at once.")] = 64,
     normalize: Annotated[bool, typer.Option("--normalize", help="Make every vector of length 1.")] = False,

@@ -9,12 +9,15 @@ import typer
 from relvec.cli.options import Device, Json, Model, print_json, print_table
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.index.kinds import KINDS, check_kind, faiss
-from relvec.pairs import read_pairs, read_related_pairs
+from relvec.pairs import Pair, read_pairs, read_related_pairs
 
 app = typer.Typer(help="Make, change and exchange indexes of pairs.", no_args_is_help=True)
 
-Pairs = Annotated[str, typer.Argument(help="A .csv, .tsv or .jsonl file, lines of head:tail, or - for stdin.")]
+Pairs = Annotated[
+    str, typer.Argument(help="A .csv, .tsv, .jsonl or .parquet file, lines of head:tail, or - for stdin.")
+]
 Folder = Annotated[Path, typer.Argument(help="The index folder.")]
+AnyFolder = Annotated[Path | None, typer.Argument(help="The index folder; by default the bundled one.")]
 Kind = Annotated[str, typer.Option(help=f"auto, or one of {', '.join(KINDS)}.")]
 BatchSize = Annotated[int, typer.Option(help="Pairs encoded at once.")]
 Truncate = Annotated[bool, typer.Option("--truncate", help="Cut pairs that are too long for the model.")]
@@ -32,7 +35,7 @@ def build(
 ) -> None:
     """Encode pairs and index them; a build that was broken off goes on where it stopped.
 
-    A column named relation, if there is one, labels the pairs.
+    A column named relation, if there is one, labels the pairs; of several labels of a pair the first is kept.
     """
     rows = read_related_pairs(pairs)
     from relvec.index.building import build_index
@@ -52,6 +55,7 @@ def build(
         truncate=truncate,
     )
     _report(output, time.perf_counter() - start, done)
+    _report_labels(rows)
 
 
 @app.command()
@@ -63,7 +67,7 @@ def add(
     truncate: Truncate = False,
     device: Device = None,
 ) -> None:
-    """Append the pairs that an index does not have yet."""
+    """Append the pairs that an index does not have yet; those that it has keep their labels."""
     rows = read_related_pairs(pairs)
     from relvec.index.building import extend_index
     from relvec.index.storage import read_meta
@@ -74,6 +78,7 @@ def add(
     listed, relations = [pair for pair, _ in rows], [relation for _, relation in rows]
     added = extend_index(loaded, listed, index, relations=relations, batch_size=batch_size, truncate=truncate)
     typer.echo(f"{added:,} pairs added -> {index}", err=True)
+    _report_labels(rows)
 
 
 @app.command()
@@ -88,14 +93,18 @@ def remove(index: Folder, pairs: Pairs) -> None:
 
 
 @app.command()
-def info(index: Folder, json: Json = False) -> None:
+def info(index: AnyFolder = None, json: Json = False) -> None:
     """Show what an index holds and which model made it."""
-    from relvec.index.storage import read_meta
+    from relvec.index.storage import index_folder, read_meta
+    from relvec.index.vocabulary import PairVocabulary
 
-    meta = read_meta(index)
+    folder = index_folder(index)
+    meta = read_meta(folder)
+    labels = PairVocabulary.read(meta.pairs_file(folder)).relations[1:]
     size = meta.vectors_bytes + meta.pairs_bytes
     facts: dict[str, str | int | float] = {
         "pairs": meta.count,
+        "relation_labels": len(labels),
         "kind": meta.kind,
         "dimensions": meta.dim,
         "model": meta.model,
@@ -104,9 +113,9 @@ def info(index: Folder, json: Json = False) -> None:
         "bytes_a_pair": round(size / meta.count, 1),
     }
     if json:
-        print_json(facts)
+        print_json({**facts, "relations": labels})
     else:
-        print_table(["what", str(index)], [[name.replace("_", " "), str(value)] for name, value in facts.items()])
+        print_table(["what", str(folder)], [[name.replace("_", " "), str(value)] for name, value in facts.items()])
 
 
 @app.command("import")
@@ -131,22 +140,41 @@ def import_(
 
 @app.command()
 def export(
-    index: Folder,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write: .txt, .bin, .parquet or .npz.")],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The file to write: .txt, .bin, .parquet, .npz; .tsv for pairs alone."),
+    ],
+    index: AnyFolder = None,
     model: Model = DEFAULT_MODEL,
     device: Device = None,
 ) -> None:
     """Write the pairs of an index and their vectors; those of a compressed index are encoded again."""
-    from relvec.index.exchange import export_index
-    from relvec.index.pair_files import check_output
+    from relvec.index.exchange import export_index, export_pairs
+    from relvec.index.pair_files import check_output, check_place
     from relvec.index.pair_index import PairIndex
+    from relvec.index.storage import index_folder
+
+    if output.suffix.lower() == ".tsv":
+        check_place(output)
+        opened = PairIndex.load(index_folder(index))
+        export_pairs(opened, output)
+        typer.echo(f"{len(opened):,} pairs -> {output}", err=True)
+        return
+    check_output(output)
+    opened = PairIndex.load(index_folder(index))
     from relvec.model import RelBERT
 
-    check_output(output)
-    opened = PairIndex.load(index)
     loaded = None if opened.is_exact else RelBERT.from_pretrained(model, device=device)
     export_index(opened, output, model=loaded)
     typer.echo(f"{len(opened):,} pairs, {opened.dim} dimensions -> {output}", err=True)
+
+
+def _report_labels(rows: list[tuple[Pair, str]]) -> None:
+    """A label that was not kept is not passed over in silence."""
+    first: dict[Pair, str] = {}
+    lost = sum(first.setdefault(pair, label) != label for pair, label in rows if label)
+    if lost:
+        typer.echo(f"{lost:,} relation labels left out: a pair keeps the first that it is given", err=True)
 
 
 def _report(folder: Path, seconds: float, done: int) -> None:

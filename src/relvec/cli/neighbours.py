@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Json, Model, load_model, print_json, print_table, start_quickly
+from relvec.cli.options import Device, Json, Model, load_model, pair_json, print_json, print_table, start_quickly
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.pairs import parse_pair
 
@@ -44,7 +44,7 @@ def neighbours(
         loaded, query, k, rerank=rerank, exclude_shared_words=not shared_words, relations=relation
     )
     if json:
-        rows = [{"pair": ":".join(pair), "score": score, "relation": label or None} for pair, score, label in found]
+        rows = [{**pair_json(pair), "score": score, "relation": label or None} for pair, score, label in found]
         print_json({"query": [":".join(pair) for pair in query], "neighbours": rows})
         return
     columns = ["pair", "similarity"] + ["relation"] * any(label for _, _, label in found)

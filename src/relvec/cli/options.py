@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from relvec.errors import RelvecError
+from relvec.pairs import Pair
 
 if TYPE_CHECKING:
     from relvec.relation_model import RelationModel
@@ -87,6 +88,11 @@ def load_model(model: str, device: str | None, *, quickly: bool = True) -> "Rela
     from relvec.model import RelBERT
 
     return RelBERT.from_pretrained(model, device=device)
+
+
+def pair_json(pair: Pair) -> dict[str, Any]:
+    """A pair as people write it, and its words, which may have a colon themselves."""
+    return {"pair": ":".join(pair), "head": pair[0], "tail": pair[1]}
 
 
 def print_json(value: Any) -> None:

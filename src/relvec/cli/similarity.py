@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Json, Model, ScoringOption, load_model, print_json, print_table
+from relvec.cli.options import Device, Json, Model, ScoringOption, load_model, pair_json, print_json, print_table
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
 from relvec.pairs import parse_pair
@@ -25,9 +25,10 @@ def similarity(
     from relvec.similarity import check_scoring
 
     found = loaded.rank(query, others, scoring=check_scoring(scoring))
-    rows = [(":".join(pair), score) for pair, score in found if isinstance(pair, tuple)]
+    rows = [(pair, score) for pair, score in found if isinstance(pair, tuple)]
     if json:
-        print_json({"query": ":".join(query), "ranking": [{"pair": pair, "score": score} for pair, score in rows]})
+        ranking = [{**pair_json(pair), "score": score} for pair, score in rows]
+        print_json({"query": ":".join(query), "ranking": ranking})
     else:
-        table = [[pair, f"{score:.3f}"] for pair, score in rows]
+        table = [[":".join(pair), f"{score:.3f}"] for pair, score in rows]
         print_table(["pair", "similarity"], table, title=f"related as {':'.join(query)} is", right=("similarity",))

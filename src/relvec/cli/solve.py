@@ -28,7 +28,10 @@ def solve(
     names = [":".join(choice) for choice in choices]
     if json:
         scores = dict(enumerate(solution.scores))
-        rows = [{"choice": name, "score": scores[index]} for index, name in enumerate(names)]
+        rows = [
+            {"choice": name, "head": head, "tail": tail, "score": scores[index]}
+            for index, (name, (head, tail)) in enumerate(zip(names, choices, strict=True))
+        ]
         print_json(
             {"stem": ":".join(stem), "answer": names[solution.answer], "index": solution.answer, "choices": rows}
         )

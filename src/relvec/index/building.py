@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from relvec.embedding_file import encoded_in_steps
 from relvec.errors import RelvecError
@@ -10,12 +11,11 @@ from relvec.index.pair_index import PairIndex
 from relvec.index.storage import read_meta, writing
 from relvec.index.vocabulary import distinct_pairs
 from relvec.model import BATCH_SIZE, RelBERT
-from relvec.pairs import Pair
 
 
 def build_index(
     model: RelBERT,
-    pairs: Sequence[Pair],
+    pairs: Any,
     folder: str | Path,
     *,
     relations: Sequence[str] | None = None,
@@ -56,7 +56,7 @@ def build_index(
 
 def extend_index(
     model: RelBERT,
-    pairs: Sequence[Pair],
+    pairs: Any,
     folder: str | Path,
     *,
     relations: Sequence[str] | None = None,

@@ -12,7 +12,7 @@ from relvec.index.pair_files import PairFile, check_output, read_pair_file
 from relvec.index.pair_index import PairIndex
 from relvec.index.storage import Meta
 from relvec.model import RelBERT
-from relvec.pairs import Pair
+from relvec.pairs import Pair, tsv_cell
 from relvec.similarity import cosine
 
 SAMPLED = 16
@@ -74,6 +74,22 @@ def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = 
         written_whole(target) as partial,
     ):
         write(partial, pairs, relations, lambda start, stop: vectors[start:stop])
+
+
+def export_pairs(index: PairIndex, path: str | Path) -> None:
+    r"""Write the pairs alone, as a .tsv file with the columns head, tail and relation: for an index by another model.
+
+    >>> from relvec import RelBERT
+    >>> model = RelBERT.from_pretrained(tiny_model)
+    >>> export_pairs(PairIndex.of(model, [("ice cream", "cone")]), "pairs.tsv")
+    >>> Path("pairs.tsv").read_text()
+    'head\ttail\trelation\nice cream\tcone\t\n'
+    """
+    index.compact()
+    rows = zip(index.pairs.pairs(), index.pairs.all_relations(), strict=True)
+    lines = "".join(f"{tsv_cell(head)}\t{tsv_cell(tail)}\t{tsv_cell(relation)}\n" for (head, tail), relation in rows)
+    with written_whole(Path(path)) as partial:
+        partial.write_text("head\ttail\trelation\n" + lines, encoding="utf-8")
 
 
 def _check_origin(path: str | Path, model: RelBERT, found: PairFile, rows: Sequence[int]) -> None:

@@ -4,7 +4,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -42,11 +42,16 @@ def check_input(path: Path) -> "Format":
 
 def check_output(path: Path) -> "Format":
     """The format of a file to write, which must have a folder."""
+    check_place(path)
+    return format_of(path)
+
+
+def check_place(path: Path) -> None:
+    """Whether a file can be written there."""
     if not path.parent.is_dir():
         raise RelvecError(f"There is no folder {path.parent}; make it first.")
     if path.is_dir():
         raise RelvecError(f"{path} is a folder; give a file name that ends in {', '.join(FORMATS)}.")
-    return format_of(path)
 
 
 Read = Callable[[Path], PairFile]
@@ -147,14 +152,15 @@ def _read_parquet(path: Path) -> PairFile:
     return _checked(path, table["head"].to_pylist(), table["tail"].to_pylist(), vectors, relations)
 
 
-def _write_parquet(path: Path, pairs: Sequence[Pair], relations: Sequence[str], rows: RowsOf) -> None:
+def write_parquet(target: Path | BinaryIO, pairs: Sequence[Pair], relations: Sequence[str], rows: RowsOf) -> None:
+    """Columns head, tail, vector and, if any pair has one, relation."""
     arrow, parquet = _pyarrow()
     dim = rows(0, 1).shape[1]
     fields = [("head", arrow.string()), ("tail", arrow.string()), ("vector", arrow.list_(arrow.float32(), dim))]
     if any(relations):
         fields.append(("relation", arrow.string()))
     schema = arrow.schema(fields)
-    with parquet.ParquetWriter(path, schema) as writer:
+    with parquet.ParquetWriter(target, schema) as writer:
         for start, stop in _steps(len(pairs)):
             heads, tails = zip(*pairs[start:stop], strict=True)
             vectors = arrow.FixedSizeListArray.from_arrays(arrow.array(rows(start, stop).ravel()), dim)
@@ -181,7 +187,7 @@ def _checked(path: Path, heads: list[Any], tails: list[Any], vectors: Vectors, r
 FORMATS: dict[str, Format] = {
     ".txt": Format(_read_word2vec, _write_text),
     ".bin": Format(_read_word2vec, _write_binary),
-    ".parquet": Format(_read_parquet, _write_parquet),
+    ".parquet": Format(_read_parquet, write_parquet),
     ".npz": Format(_read_npz, _write_npz),
 }
 

@@ -1,7 +1,7 @@
 """PairIndex: which pairs, of many, are related as a given pair is?"""
 
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -15,7 +15,7 @@ from relvec.index.origin import Origin
 from relvec.index.storage import Meta, read_folder, read_meta, write_folder, writing
 from relvec.index.vector_store import VectorStore
 from relvec.index.vocabulary import Mask, PairVocabulary, distinct_pairs
-from relvec.pairs import Pair, Prototype, Relation, as_pair, as_relation, as_relations, is_single
+from relvec.pairs import Pair, Prototype, Relation, as_pairs, as_relation, as_relations, is_single
 from relvec.relation_model import RelationModel
 from relvec.similarity import Vectors, cosine
 
@@ -66,14 +66,14 @@ class PairIndex:
 
         For a long list, `relvec.index.building.build_index` keeps what is finished on disk.
         """
-        distinct, labels = distinct_pairs(as_relations(pairs), relations)
+        distinct, labels = distinct_pairs(pairs, relations)
         return cls.of_vectors(distinct, model.encode(distinct), model=model, relations=labels, kind=kind)
 
     @classmethod
     def of_vectors(
         cls,
-        pairs: Sequence[Pair],
-        vectors: Vectors,
+        pairs: Any,
+        vectors: Any,
         *,
         model: RelationModel,
         relations: Sequence[str] | None = None,
@@ -88,19 +88,20 @@ class PairIndex:
         >>> PairIndex.of_vectors(pairs, model.encode(pairs), model=model)
         PairIndex(2 pairs, 16 dimensions, kind='flat', model='tiny-roberta')
         """
-        distinct, labels = distinct_pairs(pairs, relations)
+        listed, rows = as_pairs(pairs), _as_matrix(vectors)
+        distinct, labels = distinct_pairs(listed, relations)
         if not distinct:
             raise RelvecError("There is no pair to index; give at least one.")
-        if len(distinct) < len(pairs):
-            raise RelvecError(f"{len(pairs) - len(distinct)} of the pairs are given more than once; give each once.")
-        if vectors.shape != (len(pairs), model.dim):
-            shape = " x ".join(map(str, vectors.shape))
+        if len(distinct) < len(listed):
+            raise RelvecError(f"{len(listed) - len(distinct)} of the pairs are given more than once; give each once.")
+        if rows.shape != (len(listed), model.dim):
+            shape = " x ".join(map(str, rows.shape))
             raise RelvecError(
-                f"The vectors are {shape} where {len(pairs)} pairs and {model.name} need {len(pairs)} x {model.dim}; "
+                f"The vectors are {shape} where {len(listed)} pairs and {model.name} need {len(listed)} x {model.dim}; "
                 "give the vectors that this model made."
             )
         vocabulary = PairVocabulary.of(distinct, labels)
-        store = VectorStore.of(vectors, check_kind(kind, len(pairs)), show_progress)
+        store = VectorStore.of(rows, check_kind(kind, len(listed)), show_progress)
         return cls(store, vocabulary, Origin.of(model))
 
     @classmethod
@@ -166,28 +167,29 @@ class PairIndex:
         pairs: Any,
         *,
         relations: Sequence[str] | None = None,
-        vectors: Vectors | None = None,
+        vectors: Any = None,
     ) -> int:
         """Append the pairs that are not here yet, and return how many; their `vectors` may be known already."""
         self._check_writable()
         self.check_model(model)
-        listed = [as_pair(pair) for pair in as_relations(pairs)]
+        listed = as_pairs(pairs)
         self.compact()
         distinct, labels = distinct_pairs(listed, relations)
-        if vectors is not None and vectors.shape != (len(listed), self.dim):
-            shape = " x ".join(map(str, vectors.shape))
+        known = None if vectors is None else _as_matrix(vectors)
+        if known is not None and known.shape != (len(listed), self.dim):
+            shape = " x ".join(map(str, known.shape))
             raise RelvecError(f"The vectors are {shape}, not {len(listed)} x {self.dim}; give one for each pair.")
         is_new = self.pairs.rows_of(distinct) < 0
         new = [pair for pair, keep in zip(distinct, is_new, strict=True) if keep]
         if not new:
             return 0
-        if vectors is None:
+        if known is None:
             rows = model.encode(new)
         elif len(new) == len(listed):
-            rows = vectors  # they may lie on disk, where a choice of them would be a copy in memory
+            rows = known  # they may lie on disk, where a choice of them would be a copy in memory
         else:
             place = {pair: row for row, pair in reversed(list(enumerate(listed)))}
-            rows = vectors[[place[pair] for pair in new]]
+            rows = known[[place[pair] for pair in new]]
         self._vectors.add(rows)
         new_labels = [label for label, keep in zip(labels, is_new, strict=True) if keep]
         self.pairs = self.pairs.joined(PairVocabulary.of(new, new_labels))
@@ -197,7 +199,7 @@ class PairIndex:
     def remove(self, pairs: Any) -> int:
         """Take pairs out, and return how many were there; their vectors go when the index is saved or compacted."""
         self._check_writable()
-        rows = self.pairs.rows_of(dict.fromkeys(as_pair(pair) for pair in as_relations(pairs)))
+        rows = self.pairs.rows_of(dict.fromkeys(as_pairs(pairs)))
         rows = rows[rows >= 0]
         removed = int((~self._removed[rows]).sum())
         if removed == len(self):
@@ -236,17 +238,47 @@ class PairIndex:
         query's own pairs and their reverses never count, nor, unless told otherwise, does a pair that has a word of
         the query. `relations` keeps to pairs so labelled.
         """
+        options: dict[str, Any] = {"exclude_shared_words": exclude_shared_words, "relations": relations}
+        return self.neighbours_of_each(model, [as_query(query)], k, rerank=rerank, **options)[0]
+
+    def neighbours_of_each(
+        self,
+        model: RelationModel,
+        queries: Any,
+        k: int = 10,
+        *,
+        rerank: int | None = None,
+        exclude_shared_words: bool = True,
+        relations: Iterable[str] | None = None,
+        show_progress: bool | None = False,
+    ) -> list[list[Neighbour]]:
+        """The neighbours of every query by itself; all are encoded together, and so are all that are ranked again.
+
+        >>> from relvec import RelBERT
+        >>> model = RelBERT.from_pretrained(tiny_model)
+        >>> index = PairIndex.of(model, [("Tokyo", "Japan"), ("cup", "tea"), ("cats", "dogs")])
+        >>> found = index.neighbours_of_each(model, [("Paris", "France"), ("pot", "tea")], k=1)
+        >>> [neighbour.pair for of_query in found for neighbour in of_query]
+        [('cup', 'tea'), ('cats', 'dogs')]
+        """
         if k < 1:
             raise RelvecError(f"{k} neighbours cannot be found; ask for 1 or more.")
-        relation = as_query(query)
+        asked = as_relations(queries)
+        if not asked:
+            return []
         self.check_model(model)
-        vector = model.encode(relation)
-        allowed = self._allowed(relation, exclude_shared_words, relations)
         if self.is_exact:
             rerank = 0
         elif rerank is None:
             rerank = max(RERANKED, 2 * k)
-        return self._reranked(model, vector, *self.search(vector, max(k, rerank), allowed), rerank)[:k]
+        labels = [relations] if isinstance(relations, str) else None if relations is None else list(relations)
+        vectors = model.encode(asked, show_progress=show_progress)
+        found = [
+            self.search(vector, max(k, rerank), self._allowed(query, exclude_shared_words, labels))
+            for query, vector in zip(asked, vectors, strict=True)
+        ]
+        exact = self._exact_vectors(model, {int(row) for _, rows in found for row in rows[:rerank]}, show_progress)
+        return [self._ranked(vector, *scored, rerank, exact)[:k] for vector, scored in zip(vectors, found, strict=True)]
 
     def search(
         self, vector: NDArray[np.float32], k: int, allowed: Mask | None = None
@@ -277,20 +309,30 @@ class PairIndex:
                     excluded |= self.pairs.with_head([head]) & self.pairs.with_tail([tail])
         return ~excluded if relations is None else ~excluded & self.pairs.with_relation(relations)
 
-    def _reranked(
+    def _exact_vectors(
+        self, model: RelationModel, rows: set[int], show_progress: bool | None
+    ) -> dict[int, NDArray[np.float32]]:
+        """The vectors of some rows as the model makes them, each once."""
+        if not rows:
+            return {}
+        listed = sorted(rows)
+        encoded = model.encode([self.pairs.pair(row) for row in listed], truncate=True, show_progress=show_progress)
+        return dict(zip(listed, encoded, strict=True))
+
+    def _ranked(
         self,
-        model: RelationModel,
         vector: NDArray[np.float32],
         scores: NDArray[np.float32],
         rows: NDArray[np.int64],
         rerank: int,
+        exact: Mapping[int, NDArray[np.float32]],
     ) -> list[Neighbour]:
-        pairs = [self.pairs.pair(row) for row in rows]
-        if rerank > 0 and pairs:
-            exact = model.encode(pairs[:rerank], truncate=True)
-            scores = np.concatenate([cosine(vector[None], exact)[0], scores[rerank:]])
+        """What was found, best first: the first `rerank` by their exact vectors, the others as they were scored."""
+        if rerank > 0 and len(rows):
+            again = np.stack([exact[int(row)] for row in rows[:rerank]])
+            scores = np.concatenate([cosine(vector[None], again)[0], scores[rerank:]])
         order = np.argsort(-scores, kind="stable")
-        return [Neighbour(pairs[at], float(scores[at]), self.pairs.relation(rows[at])) for at in order]
+        return [Neighbour(self.pairs.pair(rows[at]), float(scores[at]), self.pairs.relation(rows[at])) for at in order]
 
     def _check_writable(self) -> None:
         if not self._is_writable:
@@ -298,6 +340,16 @@ class PairIndex:
 
     def __repr__(self) -> str:
         return f"PairIndex({len(self):,} pairs, {self.dim} dimensions, kind={self.kind!r}, model={self.origin.model!r})"
+
+
+def _as_matrix(vectors: Any) -> Vectors:
+    """Lists and tensors as arrays; an array that lies on disk stays there."""
+    try:
+        return vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise RelvecError(
+            f"The vectors are no table of numbers ({error}); give a row of numbers for each pair."
+        ) from error
 
 
 def as_query(query: Any) -> Relation:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError, did_you_mean
-from relvec.pairs import Pair, as_pair, as_word
+from relvec.pairs import Pair, as_pairs, as_word
 
 Numbers = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -86,7 +86,7 @@ class PairVocabulary:
         known = self.relations[1:]
         if not known:
             raise RelvecError("The pairs of this index have no relation labels; build it from a file with a relation.")
-        wanted = list(relations)
+        wanted = [relations] if isinstance(relations, str) else list(relations)
         for relation in wanted:
             if relation not in known:
                 few = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
@@ -145,18 +145,18 @@ class PairVocabulary:
         return numbers
 
 
-def distinct_pairs(pairs: Sequence[Any], relations: Sequence[str] | None = None) -> tuple[list[Pair], list[str]]:
+def distinct_pairs(pairs: Any, relations: Sequence[str] | None = None) -> tuple[list[Pair], list[str]]:
     """Each pair once, with the first relation that it is given.
 
     >>> distinct_pairs([("a", "b"), ("c", "d"), ("a", "b")], ["", "r", "s"])
     ([('a', 'b'), ('c', 'd')], ['s', 'r'])
     """
     found: dict[Pair, str] = {}
-    names = [""] * len(pairs) if relations is None else list(relations)
-    if len(names) != len(pairs):
-        raise RelvecError(f"There are {len(names)} relations for {len(pairs)} pairs; give one for each.")
-    for number, (given, name) in enumerate(zip(pairs, names, strict=True), start=1):
-        pair = as_pair(given, f"Pair {number}: ")
+    listed = as_pairs(pairs)
+    names = [""] * len(listed) if relations is None else list(relations)
+    if len(names) != len(listed):
+        raise RelvecError(f"There are {len(names)} relations for {len(listed)} pairs; give one for each.")
+    for pair, name in zip(listed, names, strict=True):
         found[pair] = found.get(pair) or name
     return list(found), list(found.values())
 
