@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relvec.baselines.saved_predictions import SavedPredictions
+from relvec.baselines.saved_predictions import SavedPredictions, answers_of_run
 from relvec.errors import RelvecError
 from relvec.evaluation.analogy import metrics, predict
 from relvec.evaluation.questions import Question, load_questions
@@ -140,3 +140,39 @@ def test_a_tilde_that_the_shell_left_is_the_users_folder(tmp_path: Path, monkeyp
     monkeypatch.setenv("HOME", str(tmp_path))
     saved(tmp_path, ROWS)
     assert SavedPredictions("~/saved.jsonl", "glove", "sat", "test").answers(QUESTIONS) == [2, None]
+
+
+def saved_run(folder: Path, name: str, *predicted: int | None) -> None:
+    rows = [
+        {"index": index, "kind": "", "answer": question.answer, "predicted": choice}
+        for index, (question, choice) in enumerate(zip(QUESTIONS, predicted, strict=True))
+    ]
+    (folder / f"analogy-{name}.predictions.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+
+def test_an_evaluated_system_gives_its_answers_by_dataset_and_part(tmp_path: Path) -> None:
+    for name, predicted in (("sat-test", (1, None)), ("sat-valid", (0, 0)), ("sat_full-test", (2, 2))):
+        saved_run(tmp_path, f"{name}-forward-wrong-0a1b2c3d", *predicted)
+    saved_run(tmp_path, "sat-test-forward-chance-0a1b2c3d", 1, None)  # another policy, the same answers
+    assert answers_of_run(tmp_path, "sat", "test", QUESTIONS) == [1, None]
+    assert answers_of_run(tmp_path, "sat_full", "test", QUESTIONS) == [2, 2]
+    with pytest.raises(RelvecError, match="has no predictions for u2, test part; evaluate that system on it first"):
+        answers_of_run(tmp_path, "u2", "test", QUESTIONS)
+    with pytest.raises(RelvecError, match="are not those of sat, test part"):
+        answers_of_run(tmp_path, "sat", "test", QUESTIONS[::-1])
+
+
+def test_different_answers_of_an_evaluated_system_are_refused(tmp_path: Path) -> None:
+    saved_run(tmp_path, "sat-test-forward-wrong-0a1b2c3d", 1, None)
+    saved_run(tmp_path, "sat-test-reverse-wrong-0a1b2c3d", 0, None)
+    with pytest.raises(RelvecError, match=r"forward-wrong-.* and .*reverse-wrong-.* differ in their answers; move"):
+        answers_of_run(tmp_path, "sat", "test", QUESTIONS)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"), [("[]", "expected answer and predicted"), ('{"answer": 2, "predicted": "1"}', "whole number")]
+)
+def test_a_broken_prediction_of_an_evaluated_system_is_named(row: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "analogy-sat-test-x.predictions.jsonl").write_text(row)
+    with pytest.raises(RelvecError, match=rf"line 1: .*{message}"):
+        answers_of_run(tmp_path, "sat", "test", QUESTIONS)

@@ -156,13 +156,39 @@ def test_unknown_words_can_take_the_answers_of_another_system(relvec: Relvec, da
     assert all(str(data_dir.parent) not in file.read_text() for file in Path("runs").glob("*/*.json"))
 
 
+def test_unknown_words_can_take_the_answers_of_a_system_that_was_evaluated(relvec: Relvec, data_dir: Path) -> None:
+    Path("corpus.txt").write_text("Paris is in France. A cup, a saucer, a pot and tea.\nhot or cold; big, not bigger")
+    Path("words.txt").write_text("Paris 1 0\nFrance 0 1\ncup 3 1\ntea 5 2\n")
+    options = ["--data-dir", data_dir, "--json"]
+    pmi = relvec("evaluate", "analogy", "--baseline", "pmi", "--set", "corpus=corpus.txt", *options)
+    assert pmi.code == 0, pmi.err
+    words = ["evaluate", "analogy", "--baseline", "word-vectors", "--set", "vectors=words.txt", *options]
+    assert {found["accuracy"] for found in json.loads(relvec(*words).out)} == {50.0}
+    result = relvec(*words, "--out-of-vocabulary", "fallback", "--fallback", Path("runs/PMI").absolute())
+    assert result.code == 0, result.err
+    assert {found["accuracy"] for found in json.loads(result.out)} == {100.0}
+    assert {found["settings"]["fallback"] for found in json.loads(result.out)} == {"PMI"}
+
+
+def test_the_validation_parts_hold_no_question_of_a_test_part(relvec: Relvec, data_dir: Path) -> None:
+    options = ["--baseline", "random", "--data-dir", data_dir, "--part", "valid", "--json"]
+    found = {told["dataset"]: told["questions"] for told in json.loads(relvec("evaluate", "analogy", *options).out)}
+    assert found == dict.fromkeys(("sat", "u2", "u4", "google", "bats"), len(QUESTIONS))
+
+
+def test_settings_and_numbers_of_one_name_are_told_apart(relvec: Relvec, data_dir: Path) -> None:
+    options = ["--baseline", "random", "--data-dir", data_dir, "--dataset", "u2", "--json"]
+    (found,) = json.loads(relvec("evaluate", "analogy", *options).out)
+    assert (found["settings"]["out_of_vocabulary"], found["out_of_vocabulary"]) == ("chance", 2)
+
+
 @pytest.mark.parametrize("how", [[], ["--fine-tune"]])
 def test_classification_is_scored_and_kept(relvec: Relvec, tiny_folder: Path, data_dir: Path, how: list[str]) -> None:
     options = ["--model", tiny_folder, "--data-dir", data_dir, "--dataset", "root09", "--jobs", "1", "--json", *how]
     result = relvec("evaluate", "classification", *options)
     assert result.code == 0, result.err
     (found,) = json.loads(result.out)
-    assert found["classifier"] == ("fine-tuned" if how else "mlp")
+    assert found["settings"]["classifier"] == ("fine-tuned" if how else "mlp")
     assert found["pairs"] == {"train": 4, "valid": 4, "test": 4}
     again = relvec("evaluate", "classification", *options)
     assert again.out == result.out
@@ -197,7 +223,8 @@ def test_mapping_and_loss_are_scored(relvec: Relvec, tiny_folder: Path, data_dir
     assert 0 <= json.loads(result.out)[0]["accuracy"] <= 100
     result = relvec("evaluate", "loss", "--model", tiny_folder, "--data", "bundled", "--json")
     assert result.code == 0, result.err
-    assert json.loads(result.out)["loss"] > 0
+    told = json.loads(result.out)
+    assert (told["settings"], told["loss"] > 0) == ({"loss": "triplet"}, True)
     assert {record.task for record in load_records("runs")} == {"mapping", "loss"}
 
 
@@ -254,6 +281,8 @@ def test_the_baselines_are_listed(relvec: Relvec) -> None:
         (["analogy", "--set", "a=b"], "--set is for baselines"),
         (["analogy", "--dataset", "satt"], "did you mean 'sat'"),
         (["analogy", "--part", "train"], "choose one of valid, test"),
+        (["analogy", "--part", "valid", "--dataset", "sat_full"], "holds the test questions of sat; use sat."),
+        (["classification", "--seed", "-1"], "'--seed'"),
         (["analogy", "--scoring", "backward"], "choose one of forward, reverse, bidirectional"),
         (["analogy", "--out-of-vocabulary", "skip"], "choose one of wrong, chance, fallback"),
         (

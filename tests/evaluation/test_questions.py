@@ -60,12 +60,14 @@ def test_a_file_without_questions_is_refused(tmp_path: Path) -> None:
         read_questions(write(tmp_path / "empty.jsonl", ""))
 
 
-def test_the_full_sat_is_both_parts_whatever_part_is_asked_for(tmp_path: Path) -> None:
+def test_the_full_sat_is_both_parts_and_has_none_to_choose_by(tmp_path: Path) -> None:
     write(tmp_path / "analogy/sat/valid.jsonl", {**GOOD, "prefix": "valid"})
     write(tmp_path / "analogy/sat/test.jsonl", {**GOOD, "prefix": "test"})
     for part in ("valid", "test"):
-        assert [question.kind for question in load_questions("sat_full", part, tmp_path)] == ["valid", "test"]
         assert [question.kind for question in load_questions("sat", part, tmp_path)] == [part]
+    assert [question.kind for question in load_questions("sat_full", "test", tmp_path)] == ["valid", "test"]
+    with pytest.raises(RelvecError, match=r"^sat_full has no validation part: it holds the test .* of sat; use sat\.$"):
+        load_questions("sat_full", "valid", tmp_path)
 
 
 def test_a_missing_dataset_says_where_to_put_it(tmp_path: Path) -> None:

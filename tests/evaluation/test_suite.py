@@ -203,10 +203,29 @@ def test_excluded_labels_are_in_the_settings(model: System, runs: Path) -> None:
     assert record.metrics["pairs"] == {"train": 3, "test": 3}
 
 
-def test_unfinished_work_is_no_record(model: System, runs: Path) -> None:
-    list(classification_records(model, {"one": {"train": PAIRS, "test": PAIRS}}, runs, jobs=1))
-    assert list(runs.glob("*/work/*/*.json"))
+def test_unfinished_work_is_no_record_is_taken_up_again_and_goes_with_the_record(
+    model: System, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    datasets: Datasets = {"one": {"train": PAIRS, "test": PAIRS}}
+
+    def kill(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(suite, "save_record", kill)
+        with pytest.raises(KeyboardInterrupt):
+            list(classification_records(model, datasets, runs, jobs=1))
+    (work,) = runs.glob("*/work/*")
+    assert list(work.glob("*.json"))
+    assert load_records(runs) == []
+    (work.parent / "other").mkdir()
+    monkeypatch.setattr(mlp_grid, "_fit", kill)
+    list(classification_records(model, datasets, runs, jobs=1))
     assert len(load_records(runs)) == 1
+    assert list(runs.glob("*/work/*")) == [work.parent / "other"]  # that of another evaluation
+    (work.parent / "other").rmdir()
+    list(classification_records(model, datasets, runs, jobs=1))
+    assert not work.parent.exists()
 
 
 def test_mapping_and_loss_have_records(model: System, runs: Path) -> None:

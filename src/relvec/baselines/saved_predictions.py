@@ -1,4 +1,4 @@
-"""Answers that another system gave, from a file."""
+"""Answers that another system gave: from a file with a column for each, or from what an evaluation saved."""
 
 import hashlib
 from collections.abc import Sequence
@@ -9,10 +9,14 @@ import numpy as np
 
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.analogy import Scores
+from relvec.evaluation.portable import portable_path
 from relvec.evaluation.questions import ANALOGY_DATASETS, Part, Question
+from relvec.evaluation.records import file_name
 from relvec.pairs import json_rows, read_lines
 
 PLACE_COLUMNS = ("dataset", "split", "index", "answer")
+
+Answers = list[int | None]
 
 
 class SavedPredictions:
@@ -43,21 +47,13 @@ class SavedPredictions:
                 found[place] = (where, row)
         order = [split for _, split in places]
         rows = [found[place] for place in sorted(found, key=lambda place: (order.index(place[0]), place[1]))]
-        self._wheres = [where for where, _ in rows]
-        self._right: list[int] = [row["answer"] for _, row in rows]
-        self._given: list[int | None] = [row[column] for _, row in rows]
+        self._rows = [(where, row["answer"], row[column]) for where, row in rows]
 
-    def answers(self, questions: Sequence[Question]) -> list[int | None]:
+    def answers(self, questions: Sequence[Question]) -> Answers:
         """The choice made for each question, as `predict` takes it for a `fallback`."""
-        if not self._right:
+        if not self._rows:
             raise RelvecError(f"{self._path} has no prediction for {self._of}; give a file that has.")
-        if self._right != [question.answer for question in questions]:
-            fix = "give the file that was made for these questions, in their order"
-            raise RelvecError(f"The right answers in {self._path} are not those of {self._of}; {fix}.")
-        for where, given, question in zip(self._wheres, self._given, questions, strict=True):
-            if given is not None and not 0 <= given < len(question.choices):
-                raise RelvecError(f"{where}{given} is none of the {len(question.choices)} choices; count from 0.")
-        return self._given
+        return _checked(self._path, self._of, self._rows, questions)
 
     def scores(self, questions: Sequence[Question]) -> list[Scores]:
         """1 for the choice that was made and 0 for the others."""
@@ -68,6 +64,51 @@ class SavedPredictions:
             else:
                 of_question[given] = 1
         return scores
+
+
+def answers_of_run(folder: str | Path, dataset: str, part: Part, questions: Sequence[Question]) -> Answers:
+    """The choices that an evaluated system made, from the predictions in its folder below the runs folder.
+
+    >>> Path("runs/PMI").mkdir(parents=True)
+    >>> row = '{"index": 0, "kind": "", "answer": 1, "predicted": 0, "scores": [1, 0]}'
+    >>> _ = Path("runs/PMI/analogy-u2-test-forward-wrong-a1b2c3d4.predictions.jsonl").write_text(row)
+    >>> answers_of_run("runs/PMI", "u2", "test", [Question(("a", "b"), (("c", "d"), ("e", "f")), answer=1)])
+    [0]
+    """
+    start, of = file_name(f"analogy-{portable_path(dataset)}-{part}"), f"{dataset}, {part} part"
+    files = sorted(Path(folder).glob(f"{start}-*.predictions.jsonl"))
+    if not files:
+        raise RelvecError(f"{folder} has no predictions for {of}; evaluate that system on it first.")
+    found = [_checked(file, of, _saved_rows(file), questions) for file in files]
+    for file, answers in zip(files, found, strict=True):
+        if answers != found[0]:
+            problem = f"{files[0].name} and {file.name} in {folder} differ in their answers"
+            raise RelvecError(f"{problem}; move one of them, with its record, to another folder.")
+    return found[0]
+
+
+def _saved_rows(file: Path) -> list[tuple[str, int, int | None]]:
+    rows = []
+    name, lines = read_lines(file)
+    for where, row in json_rows(lines, name):
+        if not isinstance(row, dict) or not {"answer", "predicted"} <= row.keys():
+            raise RelvecError(f"{where}expected answer and predicted; evaluate that system again.")
+        _check_numbers(row, ("answer", "predicted"), "predicted", where)
+        rows.append((where, row["answer"], row["predicted"]))
+    return rows
+
+
+def _checked(
+    path: str | Path, of: str, rows: Sequence[tuple[str, int, int | None]], questions: Sequence[Question]
+) -> Answers:
+    """The choices in rows (where, right choice, choice made) that are of these questions."""
+    if [right for _, right, _ in rows] != [question.answer for question in questions]:
+        fix = "give the file that was made for these questions, in their order"
+        raise RelvecError(f"The right answers in {path} are not those of {of}; {fix}.")
+    for (where, _, given), question in zip(rows, questions, strict=True):
+        if given is not None and not 0 <= given < len(question.choices):
+            raise RelvecError(f"{where}{given} is none of the {len(question.choices)} choices; count from 0.")
+    return [given for _, _, given in rows]
 
 
 def _places(dataset: str, part: Part) -> list[tuple[str, str]]:
@@ -85,6 +126,10 @@ def _check_row(row: Any, column: str, where: str) -> None:
     if column not in systems:
         advice = did_you_mean(column, systems, otherwise=f"there are {', '.join(systems) or 'none'}")
         raise RelvecError(f"{where}no system {column!r}; {advice}.")
-    for name in ("index", "answer", column):
+    _check_numbers(row, ("index", "answer", column), column, where)
+
+
+def _check_numbers(row: dict[str, Any], names: Sequence[str], column: str, where: str) -> None:
+    for name in names:
         if type(row[name]) is not int and not (name == column and row[name] is None):
             raise RelvecError(f"{where}{name} is {row[name]!r}; give a whole number, from 0.")

@@ -1,7 +1,9 @@
 """relvec evaluate: a model or a baseline on the benchmarks."""
 
+from collections.abc import Mapping, Sequence
 from itertools import permutations
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +19,10 @@ from relvec.cli.evaluate_options import (
 from relvec.cli.options import Model, print_json, print_table, with_shared_options
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
+
+if TYPE_CHECKING:
+    from relvec.evaluation.questions import Part, Question
+    from relvec.evaluation.suite import Fallback
 
 app = typer.Typer(help="Score a model or a baseline on the benchmarks.", no_args_is_help=True)
 
@@ -35,35 +41,28 @@ def analogy(
         str, typer.Option(help="How questions of unknown words count: wrong, chance or fallback.")
     ] = "wrong",
     fallback: Annotated[
-        str | None, typer.Option(help="Saved answers for unknown words, as FILE:COLUMN.", metavar="FILE:COLUMN")
+        str | None,
+        typer.Option(
+            help="Answers for unknown words: a system's folder below --runs, or FILE:COLUMN.",
+            metavar="FOLDER|FILE:COLUMN",
+        ),
     ] = None,
     run: Run,
 ) -> None:
     """Accuracy on analogy questions: SAT, U2, U4, Google, BATS."""
     chosen.check("analogy")
     from relvec.evaluation.analogy import check_out_of_vocabulary
-    from relvec.evaluation.portable import last_part
-    from relvec.evaluation.questions import ANALOGY_DATASETS, check_part, load_questions
-    from relvec.evaluation.suite import Fallback, analogy_records
+    from relvec.evaluation.questions import check_part, datasets_with, load_questions
+    from relvec.evaluation.suite import analogy_records
     from relvec.similarity import check_scoring
 
     ways = [check_scoring(way) for way in scoring or ["forward"]]
     policy = check_out_of_vocabulary(out_of_vocabulary)
     wanted = check_part(part)
-    questions = {each: load_questions(each, wanted, run.data_dir) for each in dataset or ANALOGY_DATASETS}
-    answers = None
+    questions = {each: load_questions(each, wanted, run.data_dir) for each in dataset or datasets_with(wanted)}
     if (policy == "fallback") != (fallback is not None):
         raise RelvecError("--out-of-vocabulary fallback and --fallback go together; give both or neither.")
-    if fallback is not None:
-        from relvec.baselines.saved_predictions import SavedPredictions
-
-        path, _, column = fallback.rpartition(":")
-        if not path or not column:
-            raise RelvecError(f"--fallback {fallback} names no column; write FILE:COLUMN.")
-        answers = Fallback(
-            last_part(fallback),
-            {each: SavedPredictions(path, column, each, wanted).answers(asked) for each, asked in questions.items()},
-        )
+    answers = None if fallback is None else _fallback(fallback, questions, wanted)
     pairs = [pair for asked in questions.values() for one in asked for pair in (one.stem, *one.choices)]
     system = chosen.system("analogy", run, pairs)
     records = [
@@ -107,7 +106,7 @@ def classification(
     exclude_label: Annotated[
         list[str] | None, typer.Option(help="A class to leave out, such as EVALution's `part of`; may be repeated.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Decides the classifier's first weights.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Decides the classifier's first weights.")] = 0,
     jobs: Annotated[int | None, typer.Option(help="Classifiers trained at once; default: one a core.")] = None,
     run: Run,
 ) -> None:
@@ -190,3 +189,21 @@ def loss(
     else:
         rows = [[key, f"{value:.4f}"] for key, value in record.metrics.items() if isinstance(value, float)]
         print_table(["measure", "value"], rows, title=f"{system.name} on {data}", right=("value",))
+
+
+def _fallback(given: str, questions: Mapping[str, Sequence["Question"]], part: "Part") -> "Fallback":
+    """The answers of a system's folder below the runs, or of a column of a file."""
+    from relvec.baselines.saved_predictions import SavedPredictions, answers_of_run
+    from relvec.evaluation.portable import last_part
+    from relvec.evaluation.suite import Fallback
+
+    folder = Path(given).expanduser()
+    if folder.is_dir():
+        found = {each: answers_of_run(folder, each, part, asked) for each, asked in questions.items()}
+        return Fallback(folder.resolve().name, found)
+    path, _, column = given.rpartition(":")
+    if not path or not column:
+        fix = "write FILE:COLUMN, or a system's folder below --runs"
+        raise RelvecError(f"--fallback {given} is no folder and names no column; {fix}.")
+    found = {each: SavedPredictions(path, column, each, part).answers(asked) for each, asked in questions.items()}
+    return Fallback(last_part(given), found)

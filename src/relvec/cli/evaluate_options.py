@@ -96,6 +96,6 @@ def summary(record: "Record") -> dict[str, object]:
         "system": record.system,
         "dataset": record.dataset,
         "part": record.part,
-        **record.settings,
+        "settings": record.settings,
         **record.metrics,
     }

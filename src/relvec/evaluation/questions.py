@@ -33,7 +33,7 @@ class AnalogyDataset:
     counts: dict[str, int]
     folder: str
     is_whole: bool = False
-    """Whether both parts together are the dataset, whatever part is asked for."""
+    """Whether both parts together are the dataset, all of it for testing."""
 
 
 ANALOGY_DATASETS: dict[str, AnalogyDataset] = {
@@ -49,6 +49,15 @@ ANALOGY_DATASETS: dict[str, AnalogyDataset] = {
 }
 
 
+def datasets_with(part: str) -> dict[str, AnalogyDataset]:
+    """The datasets that have a part; one that is both parts of another has none to choose by.
+
+    >>> list(datasets_with("valid"))
+    ['sat', 'u2', 'u4', 'google', 'bats']
+    """
+    return {name: dataset for name, dataset in ANALOGY_DATASETS.items() if part == "test" or not dataset.is_whole}
+
+
 def load_questions(name: str, part: Part = "test", data_dir: str | Path | None = None) -> list[Question]:
     """The questions of a dataset by name, or of a file of the user's."""
     if name not in ANALOGY_DATASETS:
@@ -57,6 +66,9 @@ def load_questions(name: str, part: Part = "test", data_dir: str | Path | None =
         advice = did_you_mean(name, ANALOGY_DATASETS, otherwise=f"known are {', '.join(ANALOGY_DATASETS)}, or a file")
         raise RelvecError(f"There are no analogy questions {name}; {advice}.")
     dataset = ANALOGY_DATASETS[name]
+    if name not in datasets_with(part):
+        problem = f"{name} has no validation part: it holds the test questions of {dataset.folder}"
+        raise RelvecError(f"{problem}; use {dataset.folder}.")
     parts: Sequence[str] = ("valid", "test") if dataset.is_whole else (part,)
     return [
         question

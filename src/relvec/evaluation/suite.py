@@ -1,6 +1,8 @@
 """A system on many datasets: each dataset's record is saved as soon as it is there."""
 
+import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -150,13 +152,22 @@ def _classified(
             command=command,
             data=checksum(parts),
         )
+        # Unfinished work lies below the records, where nobody takes it for one.
+        work = Path(runs) / blank.path.parent / "work" / blank.path.stem
         record = find_record(blank, runs)
         if record is None:
-            # Unfinished work lies below the records, where nobody takes it for one.
-            result = evaluate(parts, Path(runs) / blank.path.parent / "work" / blank.path.stem)
+            result = evaluate(parts, work)
             record = replace(blank, metrics=result.metrics)
             save_record(record, runs, result.predictions)
+        _remove(work)
         yield record
+
+
+def _remove(work: Path) -> None:
+    """Remove what the record has made needless, and the folder around it once nothing is under way."""
+    shutil.rmtree(work, ignore_errors=True)
+    with suppress(OSError):
+        work.parent.rmdir()
 
 
 def mapping_records(
