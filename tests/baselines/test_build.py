@@ -75,6 +75,8 @@ def test_every_baseline_of_the_registry_can_be_built() -> None:
     [
         ("random", {}, "Random"),
         ("pmi", {"corpus": "corpus.txt"}, "PMI"),
+        ("pmi", {"corpus": "corpus.txt", "window": "10"}, "PMI"),
+        ("pmi", {"corpus": "corpus.txt", "window": "2"}, "PMI (window 2)"),
         ("word-vectors", {"vectors": "glove.txt"}, "glove: diff"),
         ("word-vectors", {"vectors": "glove.txt", "features": "cat+dot"}, "glove: cat+dot"),
         ("word-vectors", {"vectors": "glove.txt", "pairs": "relative.txt"}, "glove: diff+relative"),
@@ -145,11 +147,27 @@ def test_the_settings_of_a_fixed_proportion_are_in_the_record(gpt: str) -> None:
     assert "valid_accuracy" not in record.metrics["configuration"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({}, "gpt, analogical proportion"),
+        ({"template": "to-as"}, "gpt, analogical proportion"),
+        ({"template": "rel-same"}, "gpt, analogical proportion (template rel-same)"),
+        ({"template": "rel-same", "kind": "causal"}, "gpt, analogical proportion (causal, template rel-same)"),
+    ],
+)
+def test_a_proportion_is_called_by_its_unusual_settings(gpt: str, settings: dict[str, str], name: str) -> None:
+    assert build("proportion", {"lm": gpt, **settings}).name == name
+
+
 def test_shots_come_from_the_validation_part(gpt: str) -> None:
     zero, one = (build("few-shot", {"lm": gpt, "shots": shots}) for shots in ("0", "1"))
     assert (zero.name, one.name) == ("gpt (zero-shot)", "gpt (1-shot)")
     prints = {system.solver_for("u2", "test", QUESTIONS, "forward").fingerprint for system in (zero, one)}
     assert len(prints) == 2
+    assert build("few-shot", {"lm": gpt, "shots": "1", "seed": "3"}).facts == {"kind": "baseline", "seed": 3}
+    (record,) = analogy_records(one, {"u2": QUESTIONS}, "test", "runs")
+    assert record.metrics["configuration"] == {"shots": 1}
     with pytest.raises(RelvecError, match=r"mine\.jsonl has no validation part to learn from; choose a dataset"):
         one.solver_for("mine.jsonl", "test", QUESTIONS, "forward")
 

@@ -138,7 +138,8 @@ def test_validation_parts_have_a_table_without_published_rows(runs: Path, save_a
     save_analogy("a", "sat", 0.5, part="valid")
     found = table(runs, "analogy_valid")
     assert [row.labels[0] for row in found.rows] == ["a"]
-    assert "SAT (37)" in [column.title for column in found.columns]
+    titles = [column.title for column in found.columns]
+    assert titles == ["SAT (37)", "U2 (24)", "U4 (48)", "Google (50)", "BATS (199)", "mean"]
 
 
 def test_sizes_are_in_the_header_and_checked(runs: Path, save_analogy: Save) -> None:
@@ -292,6 +293,88 @@ def test_systems_that_share_a_name_by_mistake_are_warned_of(runs: Path, save_ana
     assert table(runs, "analogy").warnings == (
         "a averages different systems (pooling: average, mask); evaluate them under different names.",
     )
+
+
+@pytest.mark.parametrize(
+    ("fact", "values", "told"),
+    [
+        ("template", ["[h] <mask> [t]", "[t] of [h]"], "template: [h] <mask> [t], [t] of [h]"),
+        ("data", [["semeval2012"], ["semeval2012", "bundled"]], "data: semeval2012, semeval2012 + bundled"),
+    ],
+)
+def test_another_prompt_or_training_data_is_no_seed(
+    runs: Path, save_analogy: Save, fact: str, values: list[Any], told: str
+) -> None:
+    for fingerprint, value in zip(("f0", "f1"), values, strict=True):
+        save_analogy("a", "sat", 0.5, fingerprint=fingerprint, facts={"seed": 0, fact: value})
+    problem = f"a averages different systems ({told})"
+    assert table(runs, "analogy").warnings == (f"{problem}; evaluate them under different names.",)
+
+
+@pytest.mark.parametrize(
+    ("facts", "are_seeds"),
+    [
+        ([{"seed": 0}, {"seed": 1}], True),
+        ([{"seed": 0}, {"seed": 0}], False),
+        ([{"kind": "baseline"}, {"kind": "baseline"}], False),
+        ([{"kind": "baseline", "seed": 0}, {"kind": "baseline", "seed": 1}], True),
+        ([{}, {}], True),  # nobody knows
+    ],
+)
+def test_two_results_of_one_seed_are_warned_of(
+    runs: Path, save_analogy: Save, facts: list[dict[str, Any]], are_seeds: bool
+) -> None:
+    for fingerprint, told in zip(("f0", "f1"), facts, strict=True):
+        for dataset in ("sat", "u2"):
+            save_analogy("a", dataset, 0.5, fingerprint=fingerprint, facts=told)
+    problem = "a averages results that are no seeds of one another (f0, f1)"
+    warning = f"{problem}; remove the outdated ones, or evaluate them under different names."
+    assert table(runs, "analogy").warnings == (() if are_seeds else (warning,))
+
+
+def test_a_baseline_that_is_tuned_to_each_dataset_is_one_system(runs: Path, save_analogy: Save) -> None:
+    for dataset in ("sat", "u2"):
+        save_analogy("a", dataset, 0.5, fingerprint=dataset, facts={"kind": "baseline"})
+    assert table(runs, "analogy").warnings == ()
+
+
+def test_classifier_seeds_of_one_model_are_seeds(runs: Path, save: Save, save_classification: Save) -> None:
+    for seed in (0, 1):
+        save(replace(save_classification("a", "root09", 0.8, seed=seed), facts={"kind": "relation model", "seed": 0}))
+    assert table(runs, "classification").warnings == ()
+
+
+def test_mappings_of_different_systems_are_warned_of_too(runs: Path, save: Save) -> None:
+    for fingerprint in ("f0", "f1"):
+        facts = {"kind": "baseline"}
+        save(Record("mapping", "a", "relation_mapping", "test", fingerprint, {}, {"accuracy": 80.0}, facts))
+    assert "no seeds of one another" in table(runs, "mapping").warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "mark"),
+    [({"template": "to-as"}, ""), ({"valid_accuracy": 60.0}, "*"), ({"shots": 0}, ""), ({"shots": 5}, "*")],
+)
+def test_a_system_that_used_the_dataset_is_marked_as_published_ones_are(
+    runs: Path, save: Save, save_analogy: Save, configuration: dict[str, Any], mark: str
+) -> None:
+    for dataset in ("sat", "u2", "u4", "google", "bats"):
+        used = save_analogy("used", dataset, 0.9)
+        save(replace(used, metrics={**used.metrics, "configuration": configuration}))
+        save_analogy("b", dataset, 0.4)
+        save_analogy("c", dataset, 0.3)
+    found = table(runs, "analogy")
+    first = found.rows[0]
+    assert {value.mark for value in first.values.values()} == {mark}
+    assert {row for row, _ in found.best()} == {1 if mark else 0}
+    told = ("Tuned on, or shown, questions of the same datasets, hence the *: used.",) if mark else ()
+    assert found.warnings == table(runs, "analogy_categories").warnings == told
+
+
+def test_a_size_that_differs_is_the_graver_mark(runs: Path, save: Save, save_analogy: Save) -> None:
+    small = save_analogy("a", "u2", 0.5, size=10)
+    save(replace(small, metrics={**small.metrics, "configuration": {"valid_accuracy": 60.0}}))
+    assert table(runs, "analogy").rows[0].values["u2"].text() == "50.0!"
 
 
 def test_a_seed_that_lacks_a_number_leaves_the_mean_of_the_columns(runs: Path, save: Save, save_analogy: Save) -> None:

@@ -52,7 +52,8 @@ def _pmi(settings: Settings, context: _Context) -> System:
     from relvec.baselines.pmi import PMI, WINDOW
 
     window = _whole_number("window", settings.get("window", str(WINDOW)))
-    solver = PMI(settings["corpus"], window, pairs=context.pairs, name=context.name or "PMI")
+    name = context.name or _told("PMI", f"window {window}" if window != WINDOW else "")
+    solver = PMI(settings["corpus"], window, pairs=context.pairs, name=name)
     return System(solver.name, _always(solver), facts=_FACTS)
 
 
@@ -89,7 +90,10 @@ def _proportion(settings: Settings, context: _Context) -> System:
     kind = _kind(settings["kind"]) if "kind" in settings else None
     fixed = Choices(template=settings.get("template", Choices.template))
     model = LanguageModel.from_pretrained(settings["lm"], kind=kind, device=context.device)
-    name = context.name or f"{model.name}, analogical proportion{' (tuned)' if is_tuned else ''}"
+    template = f"template {fixed.template}" if fixed != Choices() else ""
+    name = context.name or _told(
+        f"{model.name}, analogical proportion", kind or "", template, "tuned" if is_tuned else ""
+    )
 
     def solver_for(dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring) -> Solver:
         if not is_tuned:
@@ -121,7 +125,7 @@ def _few_shot(settings: Settings, context: _Context) -> System:
         examples = _validation(dataset, context) if shots else []
         return FewShot(scorer, examples, shots=shots, seed=seed, name=name)
 
-    return System(name, solver_for, facts=_FACTS)
+    return System(name, solver_for, facts={**_FACTS, "seed": seed})
 
 
 def _predictions(settings: Settings, context: _Context) -> System:
@@ -146,6 +150,12 @@ _BUILDERS: dict[str, Callable[[Settings, _Context], System]] = {
     "few-shot": _few_shot,
     "predictions": _predictions,
 }
+
+
+def _told(name: str, *settings: str) -> str:
+    """The name with its unusual settings, since results that share a name count as seeds of one system."""
+    unusual = ", ".join(filter(None, settings))
+    return f"{name} ({unusual})" if unusual else name
 
 
 def _always(solver: Solver) -> SolverFor:

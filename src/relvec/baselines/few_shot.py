@@ -83,6 +83,11 @@ class FewShot:
         parts = (self._scorer.fingerprint, self._shots, self._is_exact, self._seed, self._normalization, self._pool)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
+    @property
+    def configuration(self) -> dict[str, int]:
+        """What a record tells: how many solved questions of the dataset were shown."""
+        return {"shots": self._shots}
+
     def scores(self, questions: Sequence[Question]) -> "list[Scores]":
         """One score a choice, the highest wins."""
         if isinstance(self._scorer, ChatModel):

@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from relvec.evaluation.portable import last_part
-from relvec.evaluation.questions import ANALOGY_DATASETS
+from relvec.evaluation.questions import ANALOGY_DATASETS, datasets_with
 from relvec.evaluation.records import Record, of_task
 from relvec.report.measured import (
     Entry,
@@ -18,6 +18,7 @@ from relvec.report.measured import (
     metric,
     ranked,
     seed_warnings,
+    tuning_warnings,
 )
 from relvec.report.published import published
 from relvec.report.sizes import paper_sizes, size_checks, size_warnings
@@ -45,7 +46,7 @@ def accuracy_table(records: Sequence[Record], part: str = "test") -> Table | Non
         columns=_accuracy_columns(systems, part),
         rows=frame.rows + frame.published(published("analogy") if part == "test" else [], {"mean": MEAN_OF}),
         checks=size_checks(used),
-        warnings=size_warnings(used) + seed_warnings(systems),
+        warnings=size_warnings(used) + tuning_warnings(systems) + seed_warnings(systems),
         commands=commands([system for system, _ in entries]),
     )
 
@@ -196,11 +197,11 @@ def _accuracy_columns(systems: Sequence[Measured], part: str = "test") -> tuple[
     """The paper's datasets with their sizes and the mean, then datasets of the user's."""
     used = {record.dataset: record for system in systems for record in system.records}
     columns = []
-    for dataset, title in dataset_titles(systems, ANALOGY_DATASETS).items():
+    for dataset, title in dataset_titles(systems, datasets_with(part)).items():
         record = used.get(dataset, Record("analogy", "", dataset, part, "", {}, {}))
         size = (paper_sizes(record) or record.metrics).get("questions")
         columns.append(Column(dataset, f"{title} ({size})" if size else title))
-    columns.insert(len(ANALOGY_DATASETS), Column("mean", "mean"))
+    columns.insert(sum(column.key in ANALOGY_DATASETS for column in columns), Column("mean", "mean"))
     return tuple(columns)
 
 
@@ -236,4 +237,5 @@ def _split(key: str) -> tuple[str, str]:
 
 
 def _warnings(systems: Sequence[Measured], *datasets: str) -> tuple[str, ...]:
-    return size_warnings(record for system in systems for record in system.records if record.dataset in datasets)
+    of_datasets = (record for system in systems for record in system.records if record.dataset in datasets)
+    return size_warnings(of_datasets) + tuning_warnings(systems)

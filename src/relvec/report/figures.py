@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from relvec.errors import RelvecError
 from relvec.report.analogy import MEAN_OF
-from relvec.report.table import OTHER_SIZE, Column, Row, Table, Value
+from relvec.report.table import NOT_COMPARABLE, Column, Row, Table, Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -198,7 +198,7 @@ def _panel(axes: "Axes", rows: Sequence[Row], column: Column, references: dict[s
     means, spread = _spread(values)
     axes.errorbar(means, places, xerr=spread, fmt="none", ecolor="black", elinewidth=0.8, capsize=1.5)
     for place, row, value in found:
-        text = f"{value.mean:.1f}{OTHER_SIZE if value.mark == OTHER_SIZE else ''}"
+        text = f"{value.mean:.1f}{value.mark if value.mark in NOT_COMPARABLE else ''}"
         is_on_dark = row.kind == "relation model" and value.mean > 15  # a shorter bar does not hold the number
         colour = "white" if is_on_dark else "black"
         axes.text(1.5, place, text, va="center", fontsize=7, color=colour)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from relvec.evaluation.records import Record, of_task
-from relvec.report.measured import commands, dataset_titles, labelled, measured, metric, ranked
+from relvec.report.measured import commands, dataset_titles, labelled, measured, metric, ranked, seed_warnings
 from relvec.report.table import Column, Table
 
 
@@ -65,5 +65,6 @@ def _table(
             for column in columns
         ),
         rows=frame.rows,
+        warnings=seed_warnings(systems),
         commands=commands([system for system, _ in entries]),
     )

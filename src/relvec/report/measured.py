@@ -8,12 +8,12 @@ from statistics import fmean
 from typing import Any
 
 from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS
-from relvec.evaluation.portable import last_part, portable
+from relvec.evaluation.portable import portable, portable_facts
 from relvec.evaluation.questions import ANALOGY_DATASETS
 from relvec.evaluation.records import Record
 from relvec.report.published import PublishedRow
 from relvec.report.sizes import has_other_size, title_of
-from relvec.report.table import OTHER_SIZE, Row, Value
+from relvec.report.table import NOT_COMPARABLE, OTHER_SIZE, USED_DATASET, Row, Value
 
 Metric = Callable[[Record], float | None]
 
@@ -78,7 +78,7 @@ class Measured:
             values[key] = Value.over_seeds(
                 numbers,
                 intervals if len(intervals) == len(records) else [],
-                OTHER_SIZE if any(has_other_size(record) for record in records) else "",
+                _gravest({mark for record in records for mark in _marks(record)}),
             )
         return values
 
@@ -92,7 +92,7 @@ class Measured:
             for record in self.by_dataset[dataset]:
                 if (found := number(record)) is not None:
                     by_seed.setdefault(f"{record.fingerprint} {record.settings.get('seed')}", []).append(found)
-        mark = OTHER_SIZE if any(value.mark for value in means.values()) else ""
+        mark = _gravest({value.mark for value in means.values()})
         if all(len(numbers) == len(datasets) for numbers in by_seed.values()):
             return Value.over_seeds([fmean(numbers) for numbers in by_seed.values()], mark=mark)
         return Value(fmean(value.mean for value in means.values()), mark=mark)
@@ -213,18 +213,67 @@ def seed_warnings(systems: Sequence[Measured]) -> tuple[str, ...]:
     """One line for each system whose records are no seeds of one another, though they share the name."""
     warnings = []
     for system in systems:
-        for fact in ("kind", "base", "pooling", "loss"):
-            found = sorted({last_part(str(record.facts.get(fact, "none"))) for record in system.records})
+        facts = [portable_facts(record.facts) for record in system.records]
+        differing = []
+        for fact in ("kind", "base", "template", "pooling", "data", "loss"):
+            found = sorted({_fact_text(told.get(fact, "none")) for told in facts})
             if len(found) > 1:
                 problem = f"{system.system} averages different systems ({fact}: {', '.join(found)})"
-                warnings.append(f"{problem}; evaluate them under different names.")
+                differing.append(f"{problem}; evaluate them under different names.")
+        if not differing and (found := _of_one_seed(system)):
+            problem = f"{system.system} averages results that are no seeds of one another ({', '.join(found)})"
+            differing.append(f"{problem}; remove the outdated ones, or evaluate them under different names.")
+        warnings += differing
     return tuple(warnings)
+
+
+def tuning_warnings(systems: Sequence[Measured]) -> tuple[str, ...]:
+    """One line with the systems that used questions of the datasets they were measured on."""
+    found = dict.fromkeys(system.system for system in systems if any(map(used_dataset, system.records)))
+    problem = f"Tuned on, or shown, questions of the same datasets, hence the {USED_DATASET}"
+    return (f"{problem}: {', '.join(found)}.",) if found else ()
+
+
+def used_dataset(record: Record) -> bool:
+    """Whether the record's configuration shows that its system was tuned on questions of the dataset, or shown some.
+
+    >>> used_dataset(Record("analogy", "x", "sat", "test", "", {}, {"configuration": {"valid_accuracy": 50.0}}))
+    True
+    """
+    configuration = record.metrics.get("configuration")
+    if record.task != "analogy" or not isinstance(configuration, dict):
+        return False
+    return "valid_accuracy" in configuration or bool(configuration.get("shots"))
 
 
 def commands(systems: Sequence[Measured]) -> tuple[str, ...]:
     """The commands that made the systems' records, each once."""
     made = (record.command for system in systems for record in system.records)
     return tuple(dict.fromkeys(portable(command) for command in made if command))
+
+
+def _of_one_seed(system: Measured) -> list[str]:
+    """The fingerprints of several records of one dataset that have the same seed, or are of a baseline without any."""
+    prints: dict[str, set[str]] = {}
+    for record in system.records:
+        seed = record.facts.get("seed")
+        # A model may come without a record of its training, and then nobody knows its seed.
+        if seed is not None or record.facts.get("kind") == "baseline":
+            key = _text([record.dataset, seed, record.settings.get("seed")])
+            prints.setdefault(key, set()).add(record.fingerprint[:8])
+    return sorted({each for found in prints.values() if len(found) > 1 for each in found})
+
+
+def _fact_text(value: Any) -> str:
+    return " + ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _marks(record: Record) -> list[str]:
+    return [OTHER_SIZE] * has_other_size(record) + [USED_DATASET] * used_dataset(record)
+
+
+def _gravest(marks: Collection[str]) -> str:
+    return next((mark for mark in NOT_COMPARABLE if mark in marks), "")
 
 
 def _is_told(name: str, value: Any) -> bool:

@@ -6,7 +6,8 @@ from statistics import fmean, stdev
 from typing import Literal
 
 OTHER_SIZE = "!"  # follows a number that was measured on a dataset of another size than the paper's
-NOT_COMPARABLE = (OTHER_SIZE, "*")
+USED_DATASET = "*"  # follows a number of a system that was tuned on, or shown, questions of the dataset itself
+NOT_COMPARABLE = (OTHER_SIZE, USED_DATASET)
 
 
 @dataclass(frozen=True)
