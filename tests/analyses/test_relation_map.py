@@ -1,4 +1,6 @@
 import csv
+import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -132,10 +134,27 @@ def test_the_command_writes_picture_and_coordinates(
 ) -> None:
     monkeypatch.setenv("RELVEC_CACHE", str(tmp_path / "cache"))
     words = ["map", "--model", tiny_folder, "--data", data, "--relation", "maker", "-o", tmp_path / "map.svg"]
-    result = CliRunner().invoke(analyse.app, [*map(str, words)], catch_exceptions=False)
+    result = CliRunner().invoke(analyse.app, [*map(str, words), "--json"], catch_exceptions=False)
     assert "8 pairs of 1 relations" in result.stderr
     assert "</svg>" in (tmp_path / "map.svg").read_text()
     with (tmp_path / "map.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert (len(rows), rows[0]["head"], rows[0]["relation"]) == (8, "maker0", "maker")
     assert float(rows[0]["x"])
+    told = json.loads(result.stdout)
+    assert (told["system"], told["method"], len(told["points"])) == (tiny_folder.name, "pca", 8)
+    first = told["points"][0]
+    assert (first["pair"][0], first["relation"], f"{first['x']:.5f}") == ("maker0", "maker", rows[0]["x"])
+
+
+@pytest.mark.parametrize("command", [["map"], ["unseen-category", "--category", "1"]], ids=lambda words: words[0])
+def test_a_negative_seed_is_refused_before_any_work(command: list[str], tmp_path: Path) -> None:
+    result = CliRunner().invoke(analyse.app, [*command, "-o", str(tmp_path / "map.svg"), "--seed", "-1"])
+    assert result.exit_code == 2
+    assert "'--seed'" in result.stderr
+
+
+def test_the_map_on_the_page_can_be_drawn() -> None:
+    page = (Path(__file__).parents[2] / "docs/evaluation.md").read_text(encoding="utf-8")
+    (name,) = re.findall(r"relvec analyse map .*--relation (\S+)", page)
+    assert load_groups("bundled", [name])

@@ -9,6 +9,8 @@ from relvec import RelvecError
 from relvec.analyses.unseen_category import UnseenCategory, unseen_category
 from relvec.cli import analyse
 from relvec.evaluation.records import load_records
+from relvec.learned_prompts.lengths import Lengths
+from relvec.learned_prompts.result import PromptResult
 from relvec.training.recipe import Recipe
 
 WORDS = ("oak", "rose", "cat", "tea", "car", "bread")
@@ -84,6 +86,31 @@ def test_two_models_are_trained_and_compared_and_nothing_is_done_twice(
         run(recipe.changed({"steps": 3}))
 
 
+def test_a_learned_prompt_is_no_other_recipe_the_second_time(
+    recipe: Recipe, data_dir: Path, tiny_folder: Path, tmp_path: Path
+) -> None:
+    tokens = ["[h]", "is", "<mask>", "[t]"]
+    PromptResult(
+        method="autoprompt",
+        base=str(tiny_folder),
+        pooling="average",
+        lengths=Lengths(0, 1, 0),
+        seed=0,
+        tokens=tokens,
+        text=" ".join(tokens),
+        train_loss=1.0,
+        validation_loss=1.0,
+        encodings=0,
+        seconds=0.0,
+    ).save(tmp_path / "prompt")
+    prompted = recipe.changed({"prompt": str(tmp_path / "prompt")})
+    first, second = (
+        unseen_category(prompted, "1", tmp_path / "out", ["root09"], data_dir=data_dir, runs=tmp_path / "runs", jobs=1)
+        for _ in range(2)
+    )
+    assert first == second
+
+
 @pytest.mark.parametrize(
     ("category", "dataset", "message"),
     [
@@ -113,6 +140,11 @@ def test_the_table_has_the_papers_rows_and_a_dash_for_a_class_that_a_dataset_lac
         ["macro", "92.2 (+0.0)", "90.5 (+0.0)"],
         ["micro", "92.5 (+0.0)", "90.7 (+0.0)"],
     ]
+
+
+def test_a_class_that_only_one_model_predicted_has_a_score_without_a_difference() -> None:
+    found = UnseenCategory("1", {"mine": {"macro": 50.0}}, {"mine": {"synonym": 0.0, "macro": 40.0}})
+    assert found.rows() == [["synonym", "0.0"], ["macro", "40.0 (-10.0)"]]
 
 
 def test_the_command_prints_the_table_or_json(recipe: Recipe, data_dir: Path, tmp_path: Path) -> None:

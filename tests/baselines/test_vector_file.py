@@ -177,6 +177,13 @@ def test_fasttext_makes_vectors_of_unseen_words(fasttext_file: Path) -> None:
     assert made == pytest.approx(whole.subwords("baristas"))
 
 
+def test_fasttext_makes_vectors_even_if_no_word_is_in_its_vocabulary(fasttext_file: Path) -> None:
+    table = read_vectors(fasttext_file, ["baristas"])
+    assert (table.rows, table.dim) == ({}, 4)
+    assert table.subwords is not None
+    assert table.subwords("baristas") is not None
+
+
 def test_a_broken_fasttext_model_is_refused(fasttext_file: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.bin").write_bytes(fasttext_file.read_bytes()[:60])
     with pytest.raises(RelvecError, match="is no whole fastText model"):

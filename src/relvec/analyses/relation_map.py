@@ -4,7 +4,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,15 @@ class RelationMap:
     pairs: tuple[Pair, ...]
     relations: tuple[str, ...]
     coordinates: NDArray[np.float64]
+
+    def points(self) -> list[dict[str, Any]]:
+        """Each pair with its relation, x and y.
+
+        >>> RelationMap("tiny", "pca", (("Paris", "France"),), ("capital",), np.array([[0.5, -1.0]])).points()
+        [{'pair': ['Paris', 'France'], 'relation': 'capital', 'x': 0.5, 'y': -1.0}]
+        """
+        rows = zip(self.pairs, self.relations, self.coordinates.round(5).tolist(), strict=True)
+        return [{"pair": list(pair), "relation": relation, "x": x, "y": y} for pair, relation, (x, y) in rows]
 
     def save_coordinates(self, path: str | Path) -> None:
         """Write head, tail, relation, x and y as csv."""

@@ -18,7 +18,7 @@ from relvec.evaluation.vectors import ModelVectors
 from relvec.model import RelBERT
 from relvec.training.checkpoint import CHECKPOINT_NAME
 from relvec.training.recipe import Recipe
-from relvec.training.run import load_relations, train
+from relvec.training.run import load_relations, train, with_prompt
 from relvec.training.trainer import Progress, training_record
 
 # The rows of the paper's table; other classes follow before the averages.
@@ -67,8 +67,9 @@ class UnseenCategory:
     def _cell(self, dataset: str, name: str) -> str:
         if name not in self.trained_without[dataset]:
             return "-"
-        score = self.trained_without[dataset][name]
-        return f"{score:.1f} ({score - self.trained_on_all[dataset][name]:+.1f})"
+        score, before = self.trained_without[dataset][name], self.trained_on_all[dataset].get(name)
+        # A class without a test pair has a score only where it was predicted.
+        return f"{score:.1f}" if before is None else f"{score:.1f} ({score - before:+.1f})"
 
 
 def unseen_category(
@@ -114,6 +115,8 @@ def _train(recipe: Recipe, folder: Path, data_dir: str | Path | None, show_progr
     if not (folder / "config.json").is_file() or (folder / CHECKPOINT_NAME).is_file():
         train(recipe, folder, data_dir, show_progress)
         return
+    if recipe.prompt:
+        recipe, _ = with_prompt(recipe)  # a model's record has the base and template that the prompt decided
     saved = relbert_config(load_config(folder), folder).get("training", {}).get("recipe", {})
     steps = recipe.steps if recipe.epochs <= 0 else saved.get("steps", 0)
     if saved != training_record(recipe, steps, Progress({}, {0: 0.0}))["recipe"]:

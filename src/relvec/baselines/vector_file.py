@@ -204,4 +204,4 @@ def _read_fasttext(file: Path, wanted: frozenset[str] | None) -> VectorTable:
     matrix = np.array(model.vectors[[index[key] for key in present]], dtype=np.float32)
     made_before = {key: made(key) for key in wanted - set(present)}
     rows = {key: row for row, key in enumerate(present)}
-    return VectorTable(rows, matrix.reshape(len(present), -1), first, checksum(file), made_before.get)
+    return VectorTable(rows, matrix, first, checksum(file), made_before.get)

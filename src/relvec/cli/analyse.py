@@ -23,7 +23,7 @@ def unseen(
     ] = None,
     data_dir: DataDir = None,
     runs: Runs = Path("runs"),
-    seed: Annotated[int, typer.Option(help="Decides every random choice of the classifiers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Decides every random choice of the classifiers.")] = 0,
     jobs: Annotated[int | None, typer.Option(help="Classifiers trained at once; by default one a core.")] = None,
     json: Json = False,
 ) -> None:
@@ -66,9 +66,10 @@ def relation_map(
     relation: Annotated[list[str] | None, typer.Option(help="A relation to draw; may be repeated.")] = None,
     method: Annotated[str, typer.Option(help="pca or tsne.")] = "pca",
     limit: Annotated[int, typer.Option(min=1, help="The most pairs of a relation.")] = 60,
-    seed: Annotated[int, typer.Option(help="Decides where t-SNE puts the pairs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Decides where t-SNE puts the pairs.")] = 0,
     data_dir: DataDir = None,
     device: Device = None,
+    json: Json = False,
 ) -> None:
     """Draw the vectors of some relations in the plane, and write where they lie."""
     from relvec.analyses import map_picture, relation_map
@@ -83,4 +84,6 @@ def relation_map(
     found = relation_map.relation_map(vectors, groups, wanted, seed)
     map_picture.draw_map(found, output)
     found.save_coordinates(output.with_suffix(".csv"))
+    if json:
+        print_json({"system": found.system, "method": found.method, "points": found.points()})
     typer.echo(f"{len(found.pairs):,} pairs of {len(groups)} relations -> {output}", err=True)
