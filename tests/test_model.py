@@ -271,6 +271,12 @@ class TestSolve:
             tiny.solve(self.STEM, [])
 
 
+@pytest.mark.parametrize("top", [0, -1])
+def test_fewer_than_one_result_cannot_be_asked_for(tiny: RelBERT, top: int) -> None:
+    with pytest.raises(RelvecError, match=f"The best {top} cannot be found; ask for 1 or more"):
+        tiny.rank(("Paris", "France"), [("cup", "tea")], top=top)
+
+
 def test_completion_ranks_words_by_the_relation(tiny: RelBERT) -> None:
     found = tiny.complete("Paris", "France", "Tokyo", ["tea", "Japan", "tea"])
     expected = tiny.rank(("Paris", "France"), [("Tokyo", "tea"), ("Tokyo", "Japan")])

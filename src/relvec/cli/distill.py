@@ -44,7 +44,7 @@ def distill(
         float, typer.Option(help="How much the similarities between pairs count beside the vectors.")
     ] = 10.0,
     evaluate_every: Annotated[int, typer.Option(help="Steps between two evaluations on held-out pairs.")] = 200,
-    seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0,
     data_dir: DataDir = None,
     device: Device = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the size of the run.")] = False,

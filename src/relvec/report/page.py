@@ -35,7 +35,7 @@ NEW_PAGE = f"# Results\n\n{START}\n{END}\n"
 INTRODUCTION = """
 Measured rows come first, the best mean on top. Rows in *italics* were published by others; the last column says where,
 and the end of the page what that stands for. **Bold** is the best measured number of a column (of a row where the
-systems are the columns), `±` the standard deviation over seeds. `*` marks published numbers that used the dataset
+systems are the columns), `±` the standard deviation over seeds. `*` marks systems that used the dataset
 itself, `!` numbers measured on a dataset of another size than the paper's. Every table is also in the folder `results`,
 as LaTeX and as CSV with 95 % intervals (averaged over seeds). `relvec report` made this part of the page.
 """
