@@ -137,7 +137,7 @@ class RelationModel(ABC):
                 head, tail = pairs[row]
                 raise RelvecError(
                     f"The pair {_short(head)}:{_short(tail)} makes {len(tokens)} tokens where the model takes "
-                    f"{self.max_tokens}; shorten it, or let encode or `relvec embed` cut it (truncate=True, --truncate)."
+                    f"{self.max_tokens}; shorten it, or let encode (truncate=True) or relvec embed (--truncate) cut it."
                 )
             token_ids[row] = self._truncated(pairs[row])
         return token_ids

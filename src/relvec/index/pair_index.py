@@ -271,10 +271,10 @@ class PairIndex:
             rerank = 0
         elif rerank is None:
             rerank = max(RERANKED, 2 * k)
-        labels = [relations] if isinstance(relations, str) else None if relations is None else list(relations)
+        labelled = np.ones(len(self.pairs), dtype=bool) if relations is None else self.pairs.with_relation(relations)
         vectors = model.encode(asked, show_progress=show_progress)
         found = [
-            self.search(vector, max(k, rerank), self._allowed(query, exclude_shared_words, labels))
+            self.search(vector, max(k, rerank), labelled & ~self._excluded(query, exclude_shared_words))
             for query, vector in zip(asked, vectors, strict=True)
         ]
         exact = self._exact_vectors(model, {int(row) for _, rows in found for row in rows[:rerank]}, show_progress)
@@ -298,16 +298,16 @@ class PairIndex:
             raise RelvecError(f"A {self.kind} index keeps no whole vectors; encode its pairs with the model.")
         return self._vectors.get(start, len(self.pairs) if stop is None else stop)
 
-    def _allowed(self, query: Relation, exclude_shared_words: bool, relations: Iterable[str] | None) -> Mask:
+    def _excluded(self, query: Relation, exclude_shared_words: bool) -> Mask:
+        """The query's own pairs and their reverses, or all that have a word of it."""
         pairs = query.pairs if isinstance(query, Prototype) else (query,)
         if exclude_shared_words:
-            excluded = self.pairs.with_word({word for pair in pairs for word in pair})
-        else:
-            excluded = np.zeros(len(self.pairs), dtype=bool)
-            for pair in pairs:
-                for head, tail in (pair, pair[::-1]):
-                    excluded |= self.pairs.with_head([head]) & self.pairs.with_tail([tail])
-        return ~excluded if relations is None else ~excluded & self.pairs.with_relation(relations)
+            return self.pairs.with_word({word for pair in pairs for word in pair})
+        excluded = np.zeros(len(self.pairs), dtype=bool)
+        for pair in pairs:
+            for head, tail in (pair, pair[::-1]):
+                excluded |= self.pairs.with_head([head]) & self.pairs.with_tail([tail])
+        return excluded
 
     def _exact_vectors(
         self, model: RelationModel, rows: set[int], show_progress: bool | None
