@@ -119,7 +119,7 @@ def test_relations_are_read_with_the_pairs(tmp_path: Path, ending: str, column: 
         ({"head": ["Paris", None], "tail": ["France", "Italy"]}, "pairs.parquet, row 2: None is not a word"),
         ({"head": [], "tail": []}, "holds no pair"),
         ({"a": ["x"], "b": ["y"], "c": ["z"]}, "name the two word columns head and tail"),
-        (None, "Cannot read"),
+        (None, "is no whole parquet file"),
     ],
 )
 def test_a_bad_parquet_file_is_refused(tmp_path: Path, columns: dict[str, list[str]] | None, message: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from relvec.errors import RelvecError
+from relvec.parquet import read_table
 
 Pair = tuple[str, str]
 _Row = tuple[Pair, str]
@@ -255,7 +256,8 @@ def tsv_rows(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
 
 def tsv_cell(word: str) -> str:
     """The word as `tsv_rows` reads it back; it has no tab, since a word has no blank but the space."""
-    return f'"{word.replace(chr(34), chr(34) * 2)}"' if word.startswith('"') else word
+    doubled = word.replace('"', '""')
+    return f'"{doubled}"' if word.startswith('"') else word
 
 
 def _unquoted(cell: str) -> str:
@@ -293,15 +295,7 @@ def _relation_column(names: Sequence[str]) -> int | None:
 
 
 def _read_parquet(path: Path) -> list[_Row]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise RelvecError("Parquet files need pyarrow; pip install 'relvec[index]'.") from error
-    try:
-        table = parquet.read_table(path)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise RelvecError(f"Cannot read {path} as parquet ({error}); check the file.") from error
+    table = read_table(path)
     pairs = [as_pair(row, f"{path}, row {number}: ") for number, row in enumerate(_rows_of(table), start=1)]
     if not pairs:
         raise RelvecError(f"{path} holds no pair; write one pair a row.")

@@ -12,6 +12,7 @@ from relvec.baselines.vector_file import read_vectors
 from relvec.errors import RelvecError
 from relvec.index.pair_key import key_of, pair_of
 from relvec.pairs import Pair, as_pair
+from relvec.parquet import pyarrow, read_table
 from relvec.similarity import Vectors
 
 ROWS_PER_STEP = 16_384
@@ -115,21 +116,9 @@ def _write_npz(path: Path, pairs: Sequence[Pair], relations: Sequence[str], rows
         np.savez_compressed(file, **arrays)
 
 
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise RelvecError("Parquet files need pyarrow; pip install 'relvec[index]'.") from error
-    return pyarrow, pyarrow.parquet
-
-
 def _read_parquet(path: Path) -> PairFile:
-    arrow, parquet = _pyarrow()
-    try:
-        table = parquet.read_table(path)
-    except (arrow.ArrowException, OSError) as error:
-        raise RelvecError(f"{path} is no whole parquet file ({error}); write it again.") from error
+    arrow, _ = pyarrow()
+    table = read_table(path)
     missing = [name for name in ("head", "tail", "vector") if name not in table.column_names]
     if missing:
         columns = ", ".join(table.column_names)
@@ -154,7 +143,7 @@ def _read_parquet(path: Path) -> PairFile:
 
 def write_parquet(target: Path | BinaryIO, pairs: Sequence[Pair], relations: Sequence[str], rows: RowsOf) -> None:
     """Columns head, tail, vector and, if any pair has one, relation."""
-    arrow, parquet = _pyarrow()
+    arrow, parquet = pyarrow()
     dim = rows(0, 1).shape[1]
     fields = [("head", arrow.string()), ("tail", arrow.string()), ("vector", arrow.list_(arrow.float32(), dim))]
     if any(relations):

@@ -1,0 +1,25 @@
+"""Parquet files, through pyarrow, which not every installation has."""
+
+from pathlib import Path
+from typing import Any
+
+from relvec.errors import RelvecError
+
+
+def pyarrow() -> tuple[Any, Any]:
+    """The modules `pyarrow` and `pyarrow.parquet`."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise RelvecError("Parquet files need pyarrow; pip install 'relvec[index]'.") from error
+    return pyarrow, pyarrow.parquet
+
+
+def read_table(path: Path) -> Any:
+    """The file as a `pyarrow.Table`."""
+    arrow, parquet = pyarrow()
+    try:
+        return parquet.read_table(path)
+    except (arrow.ArrowException, OSError) as error:
+        raise RelvecError(f"{path} is no whole parquet file ({error}); check the path, or write it again.") from error
