@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from relvec import RelBERT
+from relvec.cli.prompt import Subject
 
 Relvec = Callable[..., Any]
 
@@ -37,6 +38,21 @@ def test_manual_marks_the_template_with_the_lowest_loss(relvec: Relvec, tiny_fol
     assert len(rows) == len(losses) == 5
     assert found["best"] == min(losses, key=losses.__getitem__)
     assert [int(row[0]) for row in rows if row[2] == "best"] == [found["best"]]
+
+
+def test_benchmark_pairs_can_be_left_out(data: Path, tmp_path: Path) -> None:
+    benchmark = tmp_path / "lexrel" / "mine" / "test.jsonl"
+    benchmark.parent.mkdir(parents=True)
+    benchmark.write_text(json.dumps({"head": "good3", "tail": "Capital3", "relation": "any"}))
+    everything, fair = (
+        {
+            pair
+            for relation in Subject(data=[str(data)], exclude_benchmark_pairs=excluded).relations(tmp_path)
+            for pair in (*relation.positives, *relation.negatives)
+        }
+        for excluded in (False, True)
+    )
+    assert everything - fair == {("capital3", "good3")}
 
 
 @pytest.mark.parametrize("method", LEARN)
@@ -81,6 +97,7 @@ def test_search_prints_the_best_lengths_first(relvec: Relvec, tiny_folder: Path,
         (["autoprompt", "--base", "no-such-base"], "Unknown model 'no-such-base'"),
         (["autoprompt", "--pooling", "mask"], "use average pooling"),
         (["autoprompt", "--candidates", "0"], "use 1 or more"),
+        (["autoprompt", "--exclude-benchmark-pairs"], "give their folder with --data-dir"),
         (["ptuning", "--epochs", "nan"], "number of epochs of nan"),
         (["search", "--method", "autoprmpt"], "Unknown method 'autoprmpt'; did you mean 'autoprompt'"),
         (["search", "--method", "ptuning", "--exhaustive"], "ptuning has no setting exhaustive"),

@@ -55,11 +55,10 @@ def distill(
         raise RelvecError("--steps and --epochs both say how long to train; give one of them.")
     if steps is not None and steps < 1:
         raise RelvecError(f"--steps is {steps}; use 1 or more.")
-    from relvec.data.sources import DEFAULT_SOURCE, data_folder
+    from relvec.data.overlap import benchmark_folder
+    from relvec.data.sources import DEFAULT_SOURCE
 
-    benchmarks = data_folder(data_dir) if exclude_benchmark_pairs else None
-    if exclude_benchmark_pairs and benchmarks is None:
-        raise RelvecError("--exclude-benchmark-pairs needs the benchmarks; give their folder with --data-dir.")
+    benchmarks = benchmark_folder(data_dir) if exclude_benchmark_pairs else None
     from relvec.distillation.distiller import Settings
     from relvec.distillation.pool import Sources
     from relvec.distillation.run import make_distiller, make_plan

@@ -27,10 +27,19 @@ class Subject:
         list[str], typer.Option(help="semeval2012, bundled, a file, a folder or a hub dataset; may be repeated.")
     ] = ("semeval2012",)  # type: ignore[assignment]  # a dataclass refuses a list
 
+    exclude_benchmark_pairs: Annotated[
+        bool, typer.Option("--exclude-benchmark-pairs", help="Leave out what the benchmarks of --data-dir have.")
+    ] = False
+
     def relations(self, data_dir: Path | None) -> "list[RatedRelation]":
+        from relvec.data.overlap import benchmark_folder, without_benchmarks
         from relvec.data.sources import load
 
-        return [relation for name in self.data for relation in load(name, data_dir=data_dir)]
+        relations = [relation for name in self.data for relation in load(name, data_dir=data_dir)]
+        if not self.exclude_benchmark_pairs:
+            return relations
+        # All methods shall be judged on the same relations, and P-tuning needs a negative beside the one held out.
+        return without_benchmarks(relations, benchmark_folder(data_dir), minimum_negatives=2)
 
 
 @dataclass(frozen=True)

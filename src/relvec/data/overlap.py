@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from relvec.data.rated import RatedRelation
+from relvec.data.sources import data_folder
 from relvec.errors import RelvecError
 from relvec.pairs import Pair, as_pair, json_rows, read_lines
 
@@ -47,6 +48,14 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
             return word.removesuffix(ending)
     return word
+
+
+def benchmark_folder(data_dir: str | Path | None) -> Path:
+    """Where the benchmarks are whose pairs shall be left out."""
+    folder = data_folder(data_dir)
+    if folder is None:
+        raise RelvecError("Leaving out benchmark pairs needs the benchmarks; give their folder with --data-dir.")
+    return folder
 
 
 def benchmark_pairs(data_dir: str | Path) -> dict[Pair, set[str]]:

@@ -3,10 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from relvec.data.overlap import without_benchmarks
+from relvec.data.overlap import benchmark_folder, without_benchmarks
 from relvec.data.rated import RatedRelation, check_categories, check_relations, exclude, split
-from relvec.data.sources import data_folder, load
-from relvec.errors import RelvecError
+from relvec.data.sources import load
 from relvec.learned_prompts.result import PromptResult
 from relvec.model import RelBERT
 from relvec.prompts import Template
@@ -26,9 +25,7 @@ def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[R
     ]
     relations = exclude(relations, recipe.exclude_categories, recipe.exclude_relations)
     if recipe.exclude_benchmark_pairs:
-        folder = data_folder(data_dir)
-        if folder is None:
-            raise RelvecError("exclude_benchmark_pairs needs the benchmarks; give their folder with --data-dir.")
+        folder = benchmark_folder(data_dir)
         # A triple needs a negative, and the first one of a relation is held out.
         relations = without_benchmarks(relations, folder, minimum_negatives=2 if needs_triples(recipe.loss) else 0)
     check_relations(relations)
