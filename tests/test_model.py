@@ -389,6 +389,19 @@ class TestCheckpoint:
         assert tiny.push_to_hub("me/mine", private=True, token="secret") == "address of me/mine"
         assert uploaded == {"token": "secret", "repository": ("me/mine", True), "fingerprint": tiny.fingerprint}
 
+    def test_a_save_leaves_what_is_no_models_and_removes_what_was_an_older_ones(
+        self, tiny: RelBERT, tmp_path: Path
+    ) -> None:
+        mine = {"tsconfig.json", "tokenizer_notes.md", "vocab_of_my_thesis.txt", "vectors.safetensors"}
+        stale = {"pytorch_model.bin", "model-00001-of-00002.safetensors", "adapter_config.json", "merges.txt"}
+        for name in mine | stale:
+            (tmp_path / name).write_text("old")
+        (tmp_path / "vocab.json").mkdir()
+        tiny.save_pretrained(tmp_path)
+        found = {path.name for path in tmp_path.iterdir()}
+        assert mine | {"vocab.json"} <= found
+        assert not stale & found
+
     def test_a_failed_save_leaves_nothing(self, tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tiny.tokenizer, "save_pretrained", _fail)
         with pytest.raises(RelvecError, match="disk full"):

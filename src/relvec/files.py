@@ -54,8 +54,9 @@ def folder_written_whole(path: str | Path, stale: tuple[str, ...] = ()) -> Itera
     try:
         yield partial
         target.mkdir(exist_ok=True)
-        for old in (file for pattern in stale for file in target.glob(pattern)):
-            old.unlink(missing_ok=True)
+        for old in (found for pattern in stale for found in target.glob(pattern)):
+            if not old.is_dir():
+                old.unlink(missing_ok=True)
         for file in partial.iterdir():
             file.chmod(0o666 & ~_umask())  # some writers keep files to their owner
             file.replace(target / file.name)

@@ -10,7 +10,7 @@ import torch
 from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation, split
 from relvec.encoders.adapter import adapter_config
-from relvec.training.checkpoint import CHECKPOINT_NAME
+from relvec.training.checkpoint import CHECKPOINT_NAME, save_checkpoint
 from relvec.training.gradients import step_gradients
 from relvec.training.losses import LOSSES
 from relvec.training.plan import check_disk, make_plan
@@ -162,6 +162,21 @@ def test_a_file_that_is_no_checkpoint_is_named(make_trainer: MakeTrainer) -> Non
     trainer.output.mkdir()
     (trainer.output / CHECKPOINT_NAME).write_text("nonsense")
     with pytest.raises(RelvecError, match="is no checkpoint of a run; remove it to start again"):
+        trainer.fit()
+
+
+def test_a_checkpoint_that_was_half_written_goes_with_the_next(tmp_path: Path) -> None:
+    left = tmp_path / f".{CHECKPOINT_NAME}.x1y2.pt"
+    left.touch()
+    save_checkpoint(tmp_path, "a run", {"step": 1})
+    assert [path.name for path in tmp_path.iterdir()] == [CHECKPOINT_NAME]
+
+
+def test_a_folder_with_a_readme_of_its_own_takes_no_model(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer()
+    trainer.output.mkdir(parents=True)
+    (trainer.output / "README.md").write_text("My project")
+    with pytest.raises(RelvecError, match=r"has a README.md that is no model's; choose another folder"):
         trainer.fit()
 
 

@@ -12,16 +12,26 @@ from relvec.errors import RelvecError
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 
-# What an older model may have left in a folder that a new one is saved to.
+CONFIGS = ("config.json", "adapter_config.json")  # a model has one of them
+
+# What an older model may have left in a folder that a new one is saved to. No more: files of the user's may be there.
 MODEL_FILES = (
-    "*.safetensors",
-    "*.safetensors.index.json",
-    "pytorch_model*.bin",
-    "*config.json",
-    "tokenizer*",
+    "model.safetensors",
+    "model-*-of-*.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model-*-of-*.bin",
+    "pytorch_model.bin.index.json",
+    "config.json",
+    "adapter_model.safetensors",
+    "adapter_config.json",
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
     "special_tokens_map.json",
     "added_tokens.json",
-    "vocab*",
+    "vocab.txt",
+    "vocab.json",
     "merges.txt",
     "sentencepiece.bpe.model",
     "spiece.model",
@@ -35,6 +45,8 @@ def check_output(folder: Path) -> None:
         raise RelvecError(f"{place} is a file; choose a folder for the model.")
     if not os.access(place, os.W_OK):
         raise RelvecError(f"{place} cannot be written to; choose another folder for the model.")
+    if (folder / "README.md").exists() and not any((folder / name).exists() for name in CONFIGS):
+        raise RelvecError(f"{folder} has a README.md that is no model's; choose another folder, or move it away.")
 
 
 def save_encoder(encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:

@@ -21,6 +21,8 @@ def save_checkpoint(folder: Path, job: str, state: dict[str, Any]) -> None:
     path = folder / CHECKPOINT_NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        for left in folder.glob(f".{CHECKPOINT_NAME}.*"):  # by a run that was killed while it wrote
+            left.unlink(missing_ok=True)
         with written_whole(path) as partial:
             torch.save({**state, "job": job}, partial)
     except (OSError, RuntimeError) as error:  # torch has a bare RuntimeError for a full disk
