@@ -59,6 +59,9 @@ def test_pairs_come_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
         ("pairs.jsonl", b'["a", "b"]\n["a"]\n', "line 2: expected a pair of words"),
         ("pairs.jsonl", b'["a", 1]\n', "line 1: 1 is not a word"),
         ("pairs.jsonl", b'["a",\n', "line 1: not JSON"),
+        ("pairs.jsonl", b'["a", "b"]\n[' + b"9" * 5000 + b"]\n", "line 2: a number too long or brackets too deep"),
+        ("pairs.jsonl", b'["a", "b"]\n' + b"[" * 100_000 + b"\n", "line 2: a number too long or brackets too deep"),
+        ("pairs.jsonl", b'{"head": "a", "tail": "b", "relation": "\\ud800"}', "line 1: '\\ud800' is not UTF-8 text"),
         ("pairs.txt", b"\n\n", "holds no pair"),
     ],
 )

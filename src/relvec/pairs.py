@@ -66,9 +66,27 @@ def as_word(word: Any, where: str = "") -> str:
     cleaned = " ".join(word.split())
     if not cleaned:
         raise RelvecError(f"{where}a word of the pair is empty; give both words.")
-    if not cleaned.isascii() and any("\ud800" <= letter <= "\udfff" for letter in cleaned):
-        raise RelvecError(f"{where}{word!a} is not UTF-8 text; give it as UTF-8.")
-    return cleaned
+    return _as_utf8(cleaned, where)
+
+
+def as_label(value: Any, where: str = "") -> str:
+    """A name that is no word of a pair, that of a relation for instance, with outer blanks removed; "" for none.
+
+    >>> as_label(" part of "), as_label(7), as_label(None)
+    ('part of', '7', '')
+    """
+    if value is None:
+        return ""
+    if not isinstance(value, str | int | float):
+        raise RelvecError(f"{where}{value!r} is not a name; write a string.")
+    return _as_utf8(str(value).strip(), where)
+
+
+def _as_utf8(text: str, where: str) -> str:
+    """The text, unless it has half of a surrogate pair, as JSON may: such a text cannot be written to a file."""
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise RelvecError(f"{where}{text!a} is not UTF-8 text; give it as UTF-8.")
+    return text
 
 
 def as_pair(pair: Any, where: str = "") -> Pair:
@@ -314,7 +332,7 @@ def _read_jsonl(lines: list[str], name: str) -> Iterator[_Row]:
             if columns is None:
                 raise RelvecError(f'{where}no "head" and "tail"; write {{"head": "Paris", "tail": "France"}}.')
             row = [row[keys[column]] for column in columns]
-        yield as_pair(row, where), relation.strip() if isinstance(relation, str) else ""
+        yield as_pair(row, where), as_label(relation, where) if isinstance(relation, str) else ""
 
 
 def json_rows(lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
@@ -324,9 +342,12 @@ def json_rows(lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
         if not line.strip():
             continue
         try:
-            yield where, json.loads(line)
+            row = json.loads(line)
         except json.JSONDecodeError as error:
             raise RelvecError(f"{where}not JSON ({error.msg}); write one object or list a line.") from error
+        except (ValueError, RecursionError) as error:
+            raise RelvecError(f"{where}a number too long or brackets too deep to be read; shorten the line.") from error
+        yield where, row
 
 
 _Reader = Callable[[list[str], str], Iterator[_Row]]

@@ -176,6 +176,7 @@ def test_shots_come_from_the_validation_part(gpt: str) -> None:
     ("baseline", "settings", "message"),
     [
         ("pmi", {"corpus": "corpus.txt", "window": "ten"}, "window cannot be 'ten'; give a whole number."),
+        ("pmi", {"corpus": "corpus.txt", "window": "9" * 5000}, "window cannot have 5,000 digits; give a smaller"),
         ("proportion", {"lm": "gpt", "tuned": "yes"}, "tuned cannot be 'yes'; give true or false."),
         ("proportion", {"lm": "gpt", "kind": "casual"}, "kind cannot be 'casual'; give causal or masked."),
         ("proportion", {"lm": "gpt", "tuned": "true", "template": "to-as"}, "leave out template."),

@@ -283,6 +283,8 @@ def test_the_baselines_are_listed(relvec: Relvec) -> None:
         (["analogy", "--part", "train"], "choose one of valid, test"),
         (["analogy", "--part", "valid", "--dataset", "sat_full"], "holds the test questions of sat; use sat."),
         (["classification", "--seed", "-1"], "'--seed'"),
+        (["classification", "--seed", str(2**32)], "'--seed'"),
+        (["classification", "--jobs", "0"], "'--jobs'"),
         (["analogy", "--scoring", "backward"], "choose one of forward, reverse, bidirectional"),
         (["analogy", "--out-of-vocabulary", "skip"], "choose one of wrong, chance, fallback"),
         (

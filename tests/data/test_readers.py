@@ -181,3 +181,10 @@ def test_a_folder_without_data_is_refused(tmp_path: Path) -> None:
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RelvecError, match="No such file"):
         read_rated(tmp_path / "nowhere.csv")
+
+
+def test_a_name_that_no_file_can_hold_is_refused_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(r'{"relation": "\ud800", "head": "a", "tail": "b"}')
+    with pytest.raises(RelvecError, match=r"pairs.jsonl, line 1: '\\ud800' is not UTF-8 text"):
+        read_rated(path)

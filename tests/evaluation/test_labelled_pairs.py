@@ -69,6 +69,12 @@ def test_a_folder_of_the_user_keeps_its_labels(tmp_path: Path) -> None:
     assert parts["train"].labels == ("HYPER", "COORD", "RANDOM")
 
 
+def test_blanks_around_a_label_make_no_class_of_its_own(tmp_path: Path) -> None:
+    path = write(tmp_path / "train.jsonl", [("oak", "tree", "HYPER"), ("pine", "tree", "HYPER "), ("a", "b", " HYPER")])
+    assert set(read_labelled(path).labels) == {"HYPER"}
+    assert read_labelled(path, {"HYPER": "hypernym"}).labels == ("hypernym",) * 3
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -78,6 +84,8 @@ def test_a_folder_of_the_user_keeps_its_labels(tmp_path: Path) -> None:
         ('{"head": "a", "tail": 3, "relation": "HYPER"}', "line 1: 3 is not a word"),
         ('{"head": "a", "tail": "b", "relation": " "}', "line 1: the relation has no name; write one"),
         ('{"head": "a", "tail": "b", "relation": null}', "line 1: the relation has no name; write one"),
+        ('{"head": "a", "tail": "b", "relation": "\\ud800"}', "line 1: relation: '\\ud800' is not UTF-8 text"),
+        ('{"head": "a", "tail": "b", "relation": {}}', "line 1: relation: {} is not a name; write a string"),
         ('{"head": "a", "relation": "HYPER"}', 'line 1: no "head", "tail" and "relation"; write all three'),
         ('["a", "b", "HYPER"]', 'line 1: no "head", "tail" and "relation"'),
         ("a\tb\tHYPER\n", "line 1: not JSON"),

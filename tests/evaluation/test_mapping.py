@@ -140,6 +140,8 @@ def test_the_right_order_cannot_be_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
+        ({**SOLAR, "id": "\ud800"}, "id: '\\ud800' is not UTF-8 text"),
+        ({**SOLAR, "type": "\ud800"}, "type: '\\ud800' is not UTF-8 text"),
         ({"source": ["a", "b"], "target": ["c"]}, "target: there are fewer than 2 terms"),
         ({"source": ["a", "b"], "target": ["c", "d", "e"]}, "2 source terms and 3 target terms"),
         ({"source": ["a", "a"], "target": ["c", "d"]}, "source: the term 'a' occurs twice"),

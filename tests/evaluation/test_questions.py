@@ -43,6 +43,8 @@ def test_a_question_is_read_as_it_is_written(tmp_path: Path) -> None:
         ({**GOOD, "stem": [" ", "France"]}, "stem: a word of the pair is empty"),
         ({**GOOD, "stem": "Paris"}, "stem: expected a pair"),
         ({"stem": ["a", "b"]}, 'no "stem" and "choice"'),
+        ({**GOOD, "prefix": "\ud800"}, "prefix: '\\ud800' is not UTF-8 text"),
+        ({**GOOD, "prefix": ["capital"]}, "prefix: ['capital'] is not a name; write a string"),
         (["a", "b"], 'no "stem" and "choice"'),
         ("{", "not JSON"),
     ],
@@ -53,6 +55,11 @@ def test_a_bad_question_is_named_by_file_and_line(tmp_path: Path, row: Any, mess
         read_questions(path)
     assert str(error.value).startswith(f"{path}, line 3: ")
     assert message in str(error.value)
+
+
+def test_blanks_around_a_kind_make_no_kind_of_its_own(tmp_path: Path) -> None:
+    path = write(tmp_path / "mine.jsonl", GOOD, {**GOOD, "prefix": " capital "}, {**GOOD, "prefix": " "})
+    assert [question.kind for question in read_questions(path)] == ["capital", "capital", ""]
 
 
 def test_a_file_without_questions_is_refused(tmp_path: Path) -> None:

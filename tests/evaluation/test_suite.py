@@ -100,18 +100,14 @@ def test_the_fallback_is_named_in_the_record_and_gives_the_answers(runs: Path) -
     assert len(load_records(runs)) == 2  # another fallback is another result
 
 
-def test_a_system_that_decides_how_unknown_words_count_has_no_fallback(runs: Path) -> None:
-    fallback = Fallback("saved.jsonl:pmi", {"u2": [None, 0]})
-    (record,) = analogy_records(
-        knowing(out_of_vocabulary="chance"),
-        {"u2": QUESTIONS},
-        "test",
-        runs,
-        out_of_vocabulary="fallback",
-        fallback=fallback,
-    )
+def test_a_system_can_decide_how_unknown_words_count_and_then_has_no_fallback(runs: Path) -> None:
+    chance = knowing(out_of_vocabulary="chance")
+    (record,) = analogy_records(chance, {"u2": QUESTIONS}, "test", runs, out_of_vocabulary="wrong")
     assert record.settings == {"scoring": "forward", "out_of_vocabulary": "chance"}
     assert record.metrics["accuracy"] == 75
+    fallback = Fallback("saved.jsonl:pmi", {"u2": [None, 0]})
+    with pytest.raises(RelvecError, match=r"^knowing has no unknown words for the answers of saved.jsonl:pmi"):
+        list(analogy_records(chance, {"u2": QUESTIONS}, "test", runs, out_of_vocabulary="fallback", fallback=fallback))
 
 
 def test_no_word_of_a_benchmark_and_no_folder_is_in_a_record(model: System, runs: Path) -> None:
@@ -203,6 +199,23 @@ def test_excluded_labels_are_in_the_settings(model: System, runs: Path) -> None:
     assert record.metrics["pairs"] == {"train": 3, "test": 3}
 
 
+def test_a_label_is_excluded_from_the_datasets_that_have_it(model: System, runs: Path) -> None:
+    three = LabelledPairs((*PAIRS.pairs, ("a", "b")), (*PAIRS.labels, "synonym"))
+    datasets: Datasets = {"two": {"train": PAIRS, "test": PAIRS}, "three": {"train": three, "test": three}}
+    found = classification_records(model, datasets, runs, jobs=1, exclude_labels=["synonym", "synonym"])
+    assert [record.settings.get("without") for record in found] == [None, "synonym"]
+
+
+def test_a_dataset_that_cannot_be_classified_is_named_before_any_work(model: System, runs: Path) -> None:
+    same = LabelledPairs(PAIRS.pairs, ("synonym",) * len(PAIRS.pairs))
+    datasets: Datasets = {"good": {"train": PAIRS, "test": PAIRS}, "bad": {"train": same, "test": same}}
+    with pytest.raises(RelvecError, match=r"^bad: All training pairs have the same label"):
+        list(classification_records(model, datasets, runs, jobs=1))
+    with pytest.raises(RelvecError, match=r"^There is no label 'synonyms' to exclude; did you mean 'synonym'"):
+        list(classification_records(model, datasets, runs, jobs=1, exclude_labels=["synonyms"]))
+    assert not list(runs.glob("*"))
+
+
 def test_unfinished_work_is_no_record_is_taken_up_again_and_goes_with_the_record(
     model: System, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,8 +245,10 @@ def test_mapping_and_loss_have_records(model: System, runs: Path) -> None:
     problem = MappingProblem(("cat", "oak"), ("animal", "tree"), (0, 1))
     (mapped,) = mapping_records(model, {"mine": [problem]}, runs)
     assert (mapped.metrics["pairs"], mapped.metrics["out_of_vocabulary"]) == (4, 0)
-    lost = loss_record(model, "/home/me/bundled", load("bundled")[:10], runs, loss="triplet")
+    relations = load("bundled")[:10]
+    lost, _ = (loss_record(model, data, relations, runs, loss="triplet") for data in ("bundled", "/home/me/bundled"))
     assert (lost.dataset, lost.settings) == ("bundled", {"loss": "triplet"})
+    assert len(load_records(runs)) == 3
     assert {record.task for record in load_records(runs)} == {"mapping", "loss"}
     assert json.loads((runs / mapped.path).with_suffix(".predictions.jsonl").read_text())["source"] == ["cat", "oak"]
 

@@ -12,6 +12,15 @@ def test_text_becomes_the_type_of_the_setting() -> None:
     assert (recipe.steps, recipe.learning_rate, recipe.dropout, recipe.threshold) == (80, 1e-5, False, 0.5)
 
 
+def test_a_text_stays_a_text_whatever_it_says() -> None:
+    assert Recipe().changed({"prompt": "true"}).prompt == "true"
+
+
+def test_a_loss_has_numbers_and_switches() -> None:
+    recipe = Recipe().changed({"loss_settings.margin": "0.5", "loss_settings.same_category_negatives": "false"})
+    assert recipe.loss_settings == {"margin": 0.5, "same_category_negatives": False}
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -29,7 +38,12 @@ def test_text_becomes_the_type_of_the_setting() -> None:
         ({"relations_per_batch": 1}, "at least 2 relations"),
         ({"evaluate_every": 0}, "evaluate_every is 0; use 1 or more"),
         ({"loss_settings.margin": "wide"}, "loss_settings.margin cannot be 'wide'"),
+        ({"loss_settings": "x", "loss_settings.margin": 1}, "loss_settings cannot be 'x'; give numbers by name"),
         ({"learning_rate": 0}, "above 0"),
+        ({"steps": "true"}, "steps cannot be 'true'; give a whole number"),
+        ({"steps": True}, "steps cannot be True; give a whole number"),
+        ({"template": True}, "template cannot be True; give a text"),
+        ({"seed": 2**32}, "seed is 4294967296; use 4294967295 or less"),
         ({"frozen_layers": 2}, "set lora_rank to 0"),
         ({"mixed_precision": "fp16"}, "choose one of no, bf16"),
     ],

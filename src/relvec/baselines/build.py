@@ -180,7 +180,10 @@ def _kind(text: str) -> Literal["causal", "masked"]:
 def _whole_number(name: str, text: str) -> int:
     if not text.isdecimal():
         raise RelvecError(f"{name} cannot be {text!r}; give a whole number.")
-    return int(text)
+    try:
+        return int(text)
+    except ValueError as error:  # Python reads no number of more than 4,300 digits
+        raise RelvecError(f"{name} cannot have {len(text):,} digits; give a smaller number.") from error
 
 
 def _yes_or_no(name: str, text: str) -> bool:

@@ -11,8 +11,9 @@ from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.analogy import Scores
 from relvec.evaluation.portable import portable_path
 from relvec.evaluation.questions import ANALOGY_DATASETS, Part, Question
-from relvec.evaluation.records import file_name
+from relvec.evaluation.record_check import read_fields
 from relvec.pairs import json_rows, read_lines
+from relvec.similarity import Scoring
 
 PLACE_COLUMNS = ("dataset", "split", "index", "answer")
 
@@ -66,17 +67,21 @@ class SavedPredictions:
         return scores
 
 
-def answers_of_run(folder: str | Path, dataset: str, part: Part, questions: Sequence[Question]) -> Answers:
-    """The choices that an evaluated system made, from the predictions in its folder below the runs folder.
+def answers_of_run(
+    folder: str | Path, dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring = "forward"
+) -> Answers:
+    """The choices that an evaluated system made, from its folder below the runs folder: with this scoring, or with
+    any if it was not evaluated with this one.
 
-    >>> Path("runs/PMI").mkdir(parents=True)
-    >>> row = '{"index": 0, "kind": "", "answer": 1, "predicted": 0, "scores": [1, 0]}'
-    >>> _ = Path("runs/PMI/analogy-u2-test-forward-wrong-a1b2c3d4.predictions.jsonl").write_text(row)
+    >>> from relvec.evaluation.records import Record, save_record
+    >>> record = Record("analogy", "PMI", "u2", "test", "a1b2c3d4", settings={"scoring": "forward"}, metrics={})
+    >>> _ = save_record(record, "runs", [{"answer": 1, "predicted": 0}])
     >>> answers_of_run("runs/PMI", "u2", "test", [Question(("a", "b"), (("c", "d"), ("e", "f")), answer=1)])
     [0]
     """
-    start, of = file_name(f"analogy-{portable_path(dataset)}-{part}"), f"{dataset}, {part} part"
-    files = sorted(Path(folder).glob(f"{start}-*.predictions.jsonl"))
+    of = f"{dataset}, {part} part"
+    scorings = _scorings(Path(folder), {"task": "analogy", "dataset": portable_path(dataset), "part": part})
+    files = [file for file, used in scorings.items() if used == scoring] or list(scorings)
     if not files:
         raise RelvecError(f"{folder} has no predictions for {of}; evaluate that system on it first.")
     found = [_checked(file, of, _saved_rows(file), questions) for file in files]
@@ -85,6 +90,18 @@ def answers_of_run(folder: str | Path, dataset: str, part: Part, questions: Sequ
             problem = f"{files[0].name} and {file.name} in {folder} differ in their answers"
             raise RelvecError(f"{problem}; move one of them, with its record, to another folder.")
     return found[0]
+
+
+def _scorings(folder: Path, wanted: dict[str, str]) -> dict[Path, Any]:
+    """The files of predictions whose record has the wanted fields, and the scoring of each."""
+    found = {}
+    for path in sorted(folder.glob("[!.]*.json")):
+        predictions = path.with_suffix(".predictions.jsonl")
+        if predictions.is_file():
+            fields = read_fields(path)
+            if all(fields[name] == value for name, value in wanted.items()):
+                found[predictions] = fields["settings"].get("scoring")
+    return found
 
 
 def _saved_rows(file: Path) -> list[tuple[str, int, int | None]]:

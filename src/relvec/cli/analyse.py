@@ -9,6 +9,7 @@ from relvec.cli.evaluate_options import Runs, typed_command
 from relvec.cli.options import DataDir, Device, Json, Model, print_json, print_table
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
+from relvec.training.limits import LARGEST_SEED
 
 app = typer.Typer(help="Look into a model: relations it never saw, a map of its vectors.", no_args_is_help=True)
 
@@ -23,8 +24,10 @@ def unseen(
     ] = None,
     data_dir: DataDir = None,
     runs: Runs = Path("runs"),
-    seed: Annotated[int, typer.Option(min=0, help="Decides every random choice of the classifiers.")] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Classifiers trained at once; by default one a core.")] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Decides every random choice of the classifiers.")
+    ] = 0,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Classifiers trained at once; by default one a core.")] = None,
     json: Json = False,
 ) -> None:
     """Train with and without a category of relations; compare both on lexical relation classification.
@@ -62,11 +65,13 @@ def unseen(
 def relation_map(
     output: Annotated[Path, typer.Option("--output", "-o", help="The picture: .svg or .png; a .csv goes beside it.")],
     model: Model = DEFAULT_MODEL,
-    data: Annotated[str, typer.Option(help="Training data or a classification dataset, by name or path.")] = "bundled",
+    data: Annotated[
+        str, typer.Option(help="Training data by name or path, or a classification dataset by name.")
+    ] = "bundled",
     relation: Annotated[list[str] | None, typer.Option(help="A relation to draw; may be repeated.")] = None,
     method: Annotated[str, typer.Option(help="pca or tsne.")] = "pca",
     limit: Annotated[int, typer.Option(min=1, help="The most pairs of a relation.")] = 60,
-    seed: Annotated[int, typer.Option(min=0, help="Decides where t-SNE puts the pairs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides where t-SNE puts the pairs.")] = 0,
     data_dir: DataDir = None,
     device: Device = None,
     json: Json = False,

@@ -29,6 +29,8 @@ from relvec.cli import (
 from relvec.cli.messages import UsageError, usage_sentence, warnings_in_one_line
 from relvec.errors import RelvecError
 
+_STOPPED = 130  # the exit code of Ctrl-C
+
 app = typer.Typer(
     name="relvec",
     help="How are two words related? Turn word pairs into relation vectors and compare them.",
@@ -77,7 +79,10 @@ def main() -> None:
     """Run the command; bad input is one line on stderr and exit code 2, Ctrl-C is exit code 130."""
     try:
         with warnings_in_one_line():
-            sys.exit(app(prog_name="relvec", standalone_mode=False))
+            code = app(prog_name="relvec", standalone_mode=False)
+        if code == _STOPPED:  # what typer makes of Ctrl-C
+            raise KeyboardInterrupt
+        sys.exit(code)
     except (RelvecError, UsageError) as error:
         sentence = str(error) if isinstance(error, RelvecError) else usage_sentence(error)
         if sentence:
@@ -85,7 +90,7 @@ def main() -> None:
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         typer.echo("relvec: stopped.", err=True)
-        sys.exit(130)
+        sys.exit(_STOPPED)
     except BrokenPipeError:
         # The reader of our output has gone; keep the interpreter from complaining when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -9,6 +9,7 @@ import typer
 from relvec.cli.options import DataDir, Device, Json, print_json, print_table
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
+from relvec.training.limits import LARGEST_SEED
 
 
 def distill(
@@ -44,7 +45,7 @@ def distill(
         float, typer.Option(help="How much the similarities between pairs count beside the vectors.")
     ] = 10.0,
     evaluate_every: Annotated[int, typer.Option(help="Steps between two evaluations on held-out pairs.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides every random choice.")] = 0,
     data_dir: DataDir = None,
     device: Device = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the size of the run.")] = False,

@@ -19,10 +19,12 @@ from relvec.cli.evaluate_options import (
 from relvec.cli.options import Model, print_json, print_table, with_shared_options
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
+from relvec.training.limits import LARGEST_SEED
 
 if TYPE_CHECKING:
     from relvec.evaluation.questions import Part, Question
     from relvec.evaluation.suite import Fallback
+    from relvec.similarity import Scoring
 
 app = typer.Typer(help="Score a model or a baseline on the benchmarks.", no_args_is_help=True)
 
@@ -56,13 +58,13 @@ def analogy(
     from relvec.evaluation.suite import analogy_records
     from relvec.similarity import check_scoring
 
-    ways = [check_scoring(way) for way in scoring or ["forward"]]
+    ways = [check_scoring(way) for way in dict.fromkeys(scoring or ["forward"])]
     policy = check_out_of_vocabulary(out_of_vocabulary)
     wanted = check_part(part)
     questions = {each: load_questions(each, wanted, run.data_dir) for each in dataset or datasets_with(wanted)}
     if (policy == "fallback") != (fallback is not None):
         raise RelvecError("--out-of-vocabulary fallback and --fallback go together; give both or neither.")
-    answers = None if fallback is None else _fallback(fallback, questions, wanted)
+    answers = {way: None if fallback is None else _fallback(fallback, questions, wanted, way) for way in ways}
     pairs = [pair for asked in questions.values() for one in asked for pair in (one.stem, *one.choices)]
     system = chosen.system("analogy", run, pairs)
     records = [
@@ -75,7 +77,7 @@ def analogy(
             run.runs,
             scoring=way,
             out_of_vocabulary=policy,
-            fallback=answers,
+            fallback=answers[way],
             command=typed_command(),
         )
     ]
@@ -106,8 +108,8 @@ def classification(
     exclude_label: Annotated[
         list[str] | None, typer.Option(help="A class to leave out, such as EVALution's `part of`; may be repeated.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides the classifier's first weights.")] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Classifiers trained at once; default: one a core.")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides the classifier's first weights.")] = 0,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Classifiers trained at once; default: one a core.")] = None,
     run: Run,
 ) -> None:
     """F1 on lexical relation classification: BLESS, CogALexV, EVALution, K&H+N, ROOT09."""
@@ -191,7 +193,9 @@ def loss(
         print_table(["measure", "value"], rows, title=f"{system.name} on {data}", right=("value",))
 
 
-def _fallback(given: str, questions: Mapping[str, Sequence["Question"]], part: "Part") -> "Fallback":
+def _fallback(
+    given: str, questions: Mapping[str, Sequence["Question"]], part: "Part", scoring: "Scoring"
+) -> "Fallback":
     """The answers of a system's folder below the runs, or of a column of a file."""
     from relvec.baselines.saved_predictions import SavedPredictions, answers_of_run
     from relvec.evaluation.portable import last_part
@@ -199,7 +203,7 @@ def _fallback(given: str, questions: Mapping[str, Sequence["Question"]], part: "
 
     folder = Path(given).expanduser()
     if folder.is_dir():
-        found = {each: answers_of_run(folder, each, part, asked) for each, asked in questions.items()}
+        found = {each: answers_of_run(folder, each, part, asked, scoring) for each, asked in questions.items()}
         return Fallback(folder.resolve().name, found)
     path, _, column = given.rpartition(":")
     if not path or not column:

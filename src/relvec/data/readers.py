@@ -18,7 +18,17 @@ from typing import Any
 
 from relvec.data.rated import BOTTOM, TOP, RatedPair, RatedRelation, select, unsplit
 from relvec.errors import RelvecError
-from relvec.pairs import as_pair, as_word, csv_rows, json_rows, named_columns, parse_pair, read_lines, tsv_rows
+from relvec.pairs import (
+    as_label,
+    as_pair,
+    as_word,
+    csv_rows,
+    json_rows,
+    named_columns,
+    parse_pair,
+    read_lines,
+    tsv_rows,
+)
 
 _COLUMNS = "name the columns relation, head, tail and, if wanted, category and score"
 _SEMEVAL_FILE = re.compile(r"Phase2Answers\w*-(\d+)([a-z])\.txt")
@@ -148,15 +158,16 @@ def _rated_pair(row: Mapping[str, Any], where: str) -> RatedPair:
         missing = "relation" if columns else "head and tail"
         raise RelvecError(f"{where}no {missing}; {_COLUMNS}.")
     head, tail = (as_word(row[keys[column]], where) for column in columns)
-    relation = _label(row["relation"])
+    relation = _label(row["relation"], where)
     if not relation:
         raise RelvecError(f"{where}the relation is empty; name it.")
-    return RatedPair(relation, _label(row.get("category")), head, tail, _score(row.get("score", 1), where), where)
+    category = _label(row.get("category"), where)
+    return RatedPair(relation, category, head, tail, _score(row.get("score", 1), where), where)
 
 
-def _label(value: Any) -> str:
+def _label(value: Any, where: str) -> str:
     """A name as text; what frames and JSON have for nothing is the empty name."""
-    return "" if value is None or value != value else " ".join(str(value).split())
+    return "" if value is None or value != value else as_label(" ".join(str(value).split()), where)
 
 
 def _score(value: Any, where: str) -> float:
@@ -170,11 +181,11 @@ def _score(value: Any, where: str) -> float:
 
 
 def _group(row: Mapping[str, Any], where: str) -> RatedRelation:
-    name = _label(row.get("relation_type", row.get("relation")))
+    name = _label(row.get("relation_type", row.get("relation")), where)
     if not name:
         raise RelvecError(f"{where}no relation_type; name the relation.")
     semeval = _SEMEVAL_ID.fullmatch(name)
-    category = _label(row.get("category")) or (semeval[1] if semeval else "")
+    category = _label(row.get("category"), where) or (semeval[1] if semeval else "")
     positives, negatives = (
         tuple(as_pair(pair, where) for pair in _list(row, key, where)) for key in ("positives", "negatives")
     )
@@ -188,15 +199,15 @@ def _read_toml(path: Path) -> Iterator[RatedRelation]:
     except tomllib.TOMLDecodeError as error:
         raise RelvecError(f"{name}: not TOML ({error}); correct that line.") from error
     for number, table in enumerate(_list(content, "relation", f"{name}: "), start=1):
-        if not isinstance(table, dict) or not _label(table.get("name")):
+        if not isinstance(table, dict) or not _label(table.get("name"), f"{name}: "):
             raise RelvecError(f'{name}: relation {number} has no name; write name = "..." below [[relation]].')
         where = f"{name}, relation {table['name']!r}: "
         positives, negatives = (
             tuple(parse_pair(str(pair), where) for pair in _list(table, key, where))
             for key in ("positives", "negatives")
         )
-        definition = _label(table.get("definition"))
-        yield RatedRelation(_label(table["name"]), _label(content.get("category")), positives, negatives, definition)
+        relation, definition = (_label(table.get(key), where) for key in ("name", "definition"))
+        yield RatedRelation(relation, _label(content.get("category"), where), positives, negatives, definition)
 
 
 def _list(row: Mapping[str, Any], key: str, where: str) -> list[Any]:

@@ -1,7 +1,7 @@
 """Lexical relation classification with frozen vectors (sections 4.2 and 5.2 of the paper), and its scores."""
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -102,11 +102,7 @@ def usable_parts(parts: Parts, exclude_labels: Collection[str] = ()) -> dict[Par
     >>> usable_parts({"train": pairs, "test": pairs}, exclude_labels=["part of"])["test"].labels
     ('synonym', 'antonym')
     """
-    known = {label for part in parts.values() for label in part.labels}
-    for label in exclude_labels:
-        if label not in known:
-            advice = did_you_mean(label, known, otherwise=f"known are {', '.join(sorted(known))}")
-            raise RelvecError(f"There is no label {label!r} to exclude; {advice}.")
+    _check_labels(exclude_labels, [parts])
     left = {part: _without(labelled, exclude_labels) for part, labelled in parts.items()}
     for needed in ("train", "test"):
         if needed not in left or not left[needed].pairs:
@@ -114,6 +110,25 @@ def usable_parts(parts: Parts, exclude_labels: Collection[str] = ()) -> dict[Par
     if len(set(left["train"].labels)) < 2:
         raise RelvecError("All training pairs have the same label; give pairs of at least two relations.")
     return {part: labelled for part, labelled in left.items() if labelled.pairs}
+
+
+def check_datasets(datasets: Mapping[str, Parts], exclude_labels: Collection[str] = ()) -> None:
+    """Refuse, before any work, a label that no dataset has, and a dataset with nothing to learn or to test."""
+    _check_labels(exclude_labels, datasets.values())
+    for dataset, parts in datasets.items():
+        known = {label for part in parts.values() for label in part.labels}
+        try:
+            usable_parts(parts, known.intersection(exclude_labels))
+        except RelvecError as error:
+            raise RelvecError(f"{dataset}: {error}") from error
+
+
+def _check_labels(labels: Collection[str], datasets: Iterable[Parts]) -> None:
+    known = {label for parts in datasets for part in parts.values() for label in part.labels}
+    for label in labels:
+        if label not in known:
+            advice = did_you_mean(label, known, otherwise=f"known are {', '.join(sorted(known))}")
+            raise RelvecError(f"There is no label {label!r} to exclude; {advice}.")
 
 
 def _without(labelled: LabelledPairs, labels: Collection[str]) -> LabelledPairs:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.places import benchmark_file
-from relvec.pairs import Pair, as_pair, json_rows, read_lines
+from relvec.pairs import Pair, as_label, as_pair, json_rows, read_lines
 
 Part = Literal["train", "valid", "test"]
 
@@ -139,8 +139,8 @@ def read_labelled(path: str | Path, classes: dict[str, str] | None = None) -> La
     for where, row in json_rows(lines, name):
         if not isinstance(row, dict) or not {"head", "tail", "relation"} <= row.keys():
             raise RelvecError(f'{where}no "head", "tail" and "relation"; write all three.')
-        label = row["relation"]
-        if not isinstance(label, str) or not label.strip():
+        label = as_label(row["relation"], f"{where}relation: ")
+        if not label:
             raise RelvecError(f"{where}the relation has no name; write one.")
         if classes is not None and label not in classes:
             advice = did_you_mean(label, classes, otherwise=f"known are {', '.join(classes)}")

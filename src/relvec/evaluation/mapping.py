@@ -20,7 +20,7 @@ from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.intervals import bootstrap_interval
 from relvec.evaluation.places import benchmark_file
 from relvec.evaluation.vectors import PairVectors
-from relvec.pairs import Pair, as_word, json_rows, read_lines
+from relvec.pairs import Pair, as_label, as_word, json_rows, read_lines
 from relvec.similarity import normalized
 
 DEFAULT_DATASET = "relation_mapping"
@@ -100,10 +100,10 @@ def _problem(row: Any, where: str, kinds: dict[str, str]) -> MappingProblem:
     if len(source) != len(target):
         counts = f"{len(source)} source terms and {len(target)} target terms"
         raise RelvecError(f"{where}there are {counts}; give each source term one target term.")
-    name = str(row.get("id") or "")
+    name, kind = (as_label(row.get(field), f"{where}{field}: ") for field in ("id", "type"))
     shown = shuffled(target, source)
     answer = tuple(shown.index(term) for term in target)
-    return MappingProblem(source, shown, answer, name, str(row.get("type") or kinds.get(name[:1].lower(), "")))
+    return MappingProblem(source, shown, answer, name, kind or kinds.get(name[:1].lower(), ""))
 
 
 def _terms(terms: list[Any], where: str) -> tuple[str, ...]:

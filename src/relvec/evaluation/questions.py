@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from relvec.errors import RelvecError, did_you_mean, one_of
 from relvec.evaluation.places import benchmark_file
-from relvec.pairs import Pair, as_pair, json_rows, read_lines
+from relvec.pairs import Pair, as_label, as_pair, json_rows, read_lines
 
 Part = Literal["valid", "test"]
 
@@ -103,7 +103,8 @@ def _question(row: Any, where: str) -> Question:
         raise RelvecError(f'{where}the question has no answer; give "answer", the place of the right choice, from 0.')
     if not 0 <= answer < len(choices):
         raise RelvecError(f"{where}the answer {answer} is none of the {len(choices)} choices; count them from 0.")
-    return Question(as_pair(row["stem"], f"{where}stem: "), choices, answer, str(row.get("prefix") or ""))
+    kind = as_label(row.get("prefix"), f"{where}prefix: ")
+    return Question(as_pair(row["stem"], f"{where}stem: "), choices, answer, kind)
 
 
 def category_of(dataset: str, kind: str) -> str:

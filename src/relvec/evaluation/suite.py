@@ -11,7 +11,7 @@ from relvec.data.rated import RatedRelation
 from relvec.errors import RelvecError
 from relvec.evaluation import mapping
 from relvec.evaluation.analogy import OutOfVocabulary, metrics, predict, prediction_rows
-from relvec.evaluation.classification import ClassificationResult, Parts, evaluate_classification
+from relvec.evaluation.classification import ClassificationResult, Parts, check_datasets, evaluate_classification
 from relvec.evaluation.fine_tuning import FineTuning, evaluate_fine_tuned
 from relvec.evaluation.labelled_pairs import checksum
 from relvec.evaluation.mapping import MappingProblem
@@ -47,8 +47,10 @@ def analogy_records(
     if system.vectors is None and scoring != "forward":
         raise RelvecError(f"{system.name} compares no vectors, so {scoring} scoring means nothing; leave it out.")
     policy = system.out_of_vocabulary or out_of_vocabulary
+    if fallback is not None and policy != "fallback":
+        raise RelvecError(f"{system.name} has no unknown words for the answers of {fallback.name}; leave them out.")
     settings: dict[str, Any] = {"scoring": scoring, "out_of_vocabulary": policy}
-    if policy == "fallback" and fallback is not None:
+    if fallback is not None:
         settings["fallback"] = fallback.name
     for dataset, asked in questions.items():
         solver = system.solver_for(dataset, part, asked, scoring)
@@ -84,20 +86,20 @@ def classification_records(
 ) -> Iterator[Record]:
     """Train and test a classifier on frozen vectors; a dataset that has its record is not done again."""
     vectors = vectors_of(system)
-    settings = {"classifier": "mlp", "seed": seed, **_without(exclude_labels)}
+    settings = {"classifier": "mlp", "seed": seed}
 
-    def evaluate(parts: Parts, work_folder: Path) -> ClassificationResult:
+    def evaluate(parts: Parts, excluded: Collection[str], work_folder: Path) -> ClassificationResult:
         return evaluate_classification(
             vectors,
             parts,
-            exclude_labels=exclude_labels,
+            exclude_labels=excluded,
             seed=seed,
             jobs=jobs,
             work_folder=work_folder,
             show_progress=show_progress,
         )
 
-    return _classified(system, vectors, datasets, runs, settings, command, evaluate)
+    return _classified(system, vectors, datasets, runs, settings, exclude_labels, command, evaluate)
 
 
 def fine_tuning_records(
@@ -115,19 +117,18 @@ def fine_tuning_records(
     if not isinstance(vectors, ModelVectors):
         raise RelvecError(f"{system.name} has no encoder to fine-tune; choose a model.")
     recipe = recipe or FineTuning()
-    settings = {**recipe.settings, **_without(exclude_labels)}
 
-    def evaluate(parts: Parts, work_folder: Path) -> ClassificationResult:
+    def evaluate(parts: Parts, excluded: Collection[str], work_folder: Path) -> ClassificationResult:
         return evaluate_fine_tuned(
             vectors.model,
             parts,
             recipe,
-            exclude_labels=exclude_labels,
+            exclude_labels=excluded,
             work_folder=work_folder,
             show_progress=show_progress,
         )
 
-    return _classified(system, vectors, datasets, runs, settings, command, evaluate)
+    return _classified(system, vectors, datasets, runs, recipe.settings, exclude_labels, command, evaluate)
 
 
 def _classified(
@@ -136,17 +137,20 @@ def _classified(
     datasets: Mapping[str, Parts],
     runs: str | Path,
     settings: dict[str, Any],
+    exclude_labels: Collection[str],
     command: str,
-    evaluate: Callable[[Parts, Path], ClassificationResult],
+    evaluate: Callable[[Parts, Collection[str], Path], ClassificationResult],
 ) -> Iterator[Record]:
+    check_datasets(datasets, exclude_labels)
     for dataset, parts in datasets.items():
+        excluded = sorted({label for part in parts.values() for label in part.labels} & set(exclude_labels))
         blank = Record(
             task="classification",
             system=system.name,
             dataset=portable_path(dataset),
             part="test",
             fingerprint=vectors.fingerprint,
-            settings=settings,
+            settings=settings | ({"without": "+".join(excluded)} if excluded else {}),
             metrics={},
             facts=system.facts,
             command=command,
@@ -156,7 +160,7 @@ def _classified(
         work = Path(runs) / blank.path.parent / "work" / blank.path.stem
         record = find_record(blank, runs)
         if record is None:
-            result = evaluate(parts, work)
+            result = evaluate(parts, excluded, work)
             record = replace(blank, metrics=result.metrics)
             save_record(record, runs, result.predictions)
         _remove(work)
@@ -202,7 +206,7 @@ def loss_record(
     record = Record(
         task="loss",
         system=system.name,
-        dataset=Path(data).name,
+        dataset=portable_path(data),
         part="valid",
         fingerprint=vectors.fingerprint,
         settings={"loss": loss},
@@ -219,7 +223,3 @@ def vectors_of(system: System) -> PairVectors:
     if system.vectors is None:
         raise RelvecError(f"{system.name} answers questions but has no vectors; choose a model or word vectors.")
     return system.vectors
-
-
-def _without(labels: Collection[str]) -> dict[str, str]:
-    return {"without": "+".join(sorted(labels))} if labels else {}

@@ -1,9 +1,11 @@
-"""The least that the settings of a run may be."""
+"""The least, and of a seed the most, that the settings of a run may be."""
 
 import math
 from collections.abc import Mapping
 
 from relvec.errors import RelvecError
+
+LARGEST_SEED = 2**32 - 1  # that numpy and scikit-learn take
 
 Limits = Mapping[str, tuple[float, str]]
 """By the name of a setting: the least it may be, and what to do about less."""

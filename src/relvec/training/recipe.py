@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args, get_type_hints
 
 from relvec.errors import RelvecError, did_you_mean
-from relvec.training.limits import Limits, check_limits
+from relvec.training.limits import LARGEST_SEED, Limits, check_limits
 from relvec.training.schedule import Schedule
 
 _LIMITS: Limits = {
@@ -96,9 +96,10 @@ class Recipe:
         """
         types = get_type_hints(type(self))
         settings = dict(settings)
-        for name in [name for name in settings if name.startswith("loss_settings.")]:
-            settings.setdefault("loss_settings", dict(self.loss_settings))
-            settings["loss_settings"][name.removeprefix("loss_settings.")] = settings.pop(name)
+        if single := [name for name in settings if name.startswith("loss_settings.")]:
+            together = _as(dict[str, float], settings.get("loss_settings", self.loss_settings), f"{where}loss_settings")
+            changed = {name.removeprefix("loss_settings."): settings.pop(name) for name in single}
+            settings["loss_settings"] = together | changed
         unknown = [name for name in settings if name not in types]
         if unknown:
             advice = did_you_mean(unknown[0], types, otherwise=f"use one of {', '.join(types)}")
@@ -117,6 +118,8 @@ class Recipe:
 
     def _check(self, where: str) -> None:
         check_limits(self, _LIMITS, where)
+        if self.seed > LARGEST_SEED:
+            raise RelvecError(f"{where}seed is {self.seed}; use {LARGEST_SEED} or less.")
         if self.steps < 1 and self.epochs <= 0:
             raise RelvecError(f"{where}the run has no steps; set steps or epochs above 0.")
         if self.frozen_layers and self.lora_rank:
@@ -131,7 +134,13 @@ def usual_learning_rate(lora_rank: int) -> float:
     return 1e-3 if lora_rank else 3e-5
 
 
-_MEANT = {int: "a whole number", bool: "true or false", dict[str, float]: "numbers by name", list[str]: "a list"}
+_MEANT = {
+    str: "a text",
+    int: "a whole number",
+    bool: "true or false",
+    dict[str, float]: "numbers by name",
+    list[str]: "a list",
+}
 
 
 def _as(kind: Any, value: Any, name: str) -> Any:
@@ -144,16 +153,23 @@ def _as(kind: Any, value: Any, name: str) -> Any:
             return value
         if kind == float | None:
             return None if value in (None, "none") else float(value)
-        if kind is bool or isinstance(value, bool) or str(value).lower() in ("true", "false"):
+        if kind is bool:
             return {"true": True, "false": False}[str(value).lower()]
+        if isinstance(value, bool):
+            raise ValueError(value)
         if kind is int and float(value) != int(float(value)):
             raise ValueError(value)
         if kind == list[str]:
             return [value] if isinstance(value, str) else [str(item) for item in value]
         if kind == dict[str, float]:
-            return {setting: _as(float, number, f"{name}.{setting}") for setting, number in dict(value).items()}
+            return {each: _loss_setting(number, f"{name}.{each}") for each, number in dict(value).items()}
         return kind(float(value)) if kind is int else kind(value)
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         if isinstance(error, RelvecError):
             raise
         raise RelvecError(f"{name} cannot be {value!r}; give {_MEANT.get(kind, 'a number')}.") from error
+
+
+def _loss_setting(value: Any, name: str) -> Any:
+    """A number; or true or false, for what a loss does or leaves."""
+    return _as(bool if str(value).lower() in ("true", "false") else float, value, name)
