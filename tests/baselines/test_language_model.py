@@ -1,6 +1,8 @@
 """Likelihoods against plain loops over tokens, on tiny random language models."""
 
 import importlib.util
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -203,6 +205,45 @@ def test_fingerprint_follows_the_weights(build: Build, tmp_path: Path) -> None:
     with torch.no_grad():
         model.transformer.wte.weight[0, 0] += 1
     assert LanguageModel(model, tokenizer, name="m", is_causal=True, cache_folder=tmp_path).fingerprint != before
+
+
+def changed(folder: Path, copy: Path, file: str, **settings: Any) -> Path:
+    """A copy of the folder whose JSON file has other settings."""
+    shutil.copytree(folder, copy)
+    content = json.loads((copy / file).read_text())
+    (copy / file).write_text(json.dumps(content | settings))
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("architecture", "file", "settings"),
+    [
+        ("gpt2", "config.json", {"n_head": 4}),
+        ("gpt2", "config.json", {"layer_norm_epsilon": 0.5}),
+        ("roberta", "config.json", {"num_attention_heads": 4}),
+        ("gpt2", "tokenizer_config.json", {"add_prefix_space": True}),
+        ("roberta", "tokenizer_config.json", {"add_prefix_space": True}),
+        ("bert", "tokenizer_config.json", {"do_lower_case": False}),
+    ],
+)
+def test_another_config_or_tokenizer_of_the_same_weights_is_read_anew(
+    build: Build, tmp_path: Path, architecture: str, file: str, settings: dict[str, Any]
+) -> None:
+    before = LanguageModel.from_pretrained(build(architecture), cache_folder=tmp_path / "cache").likelihoods(TEXTS)
+    folder = changed(build(architecture), tmp_path / "changed", file, **settings)
+    shared, fresh = (
+        LanguageModel.from_pretrained(folder, cache_folder=tmp_path / cache).likelihoods(TEXTS)
+        for cache in ("cache", "another")
+    )
+    assert shared == fresh != before
+
+
+def test_neither_the_place_nor_the_version_of_a_model_changes_its_fingerprint(build: Build, tmp_path: Path) -> None:
+    copy = changed(build("gpt2"), tmp_path / "copy", "config.json", transformers_version="5.0.0")
+    prints = {
+        LanguageModel.from_pretrained(folder, cache_folder=tmp_path).fingerprint for folder in (build("gpt2"), copy)
+    }
+    assert len(prints) == 1
 
 
 def test_a_text_too_long_is_an_error(build: Build, tmp_path: Path) -> None:

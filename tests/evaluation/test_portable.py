@@ -42,3 +42,8 @@ def test_files_of_one_name_in_different_folders_stay_apart() -> None:
     assert {first.split("/")[1], second.split("/")[1]} == {"mine.jsonl"}
     assert portable_path("bless") == "bless"
     assert portable_path("../bless/") not in ("bless", "../bless")
+
+
+@pytest.mark.parametrize("path", ["mine/pairs", "mine/pairs/", "./mine/pairs", "././mine/pairs//"])
+def test_a_folder_has_one_name_however_it_is_typed(path: str) -> None:
+    assert portable_path(path) == "mine/pairs"

@@ -74,6 +74,12 @@ def test_records_of_other_settings_lie_side_by_side(tmp_path: Path, other: Recor
     assert len(load_records(tmp_path)) == 2
 
 
+def test_datasets_of_like_paths_lie_side_by_side(tmp_path: Path) -> None:
+    for dataset in ("mine/sat.jsonl", "mine_sat.jsonl", "mine sat.jsonl"):
+        save_record(replace(RECORD, dataset=dataset), tmp_path)
+    assert len(load_records(tmp_path)) == 3
+
+
 def test_saving_again_replaces_the_record(tmp_path: Path) -> None:
     save_record(RECORD, tmp_path)
     newer = replace(RECORD, metrics={"accuracy": 50.0})

@@ -103,6 +103,15 @@ def test_the_spread_of_the_mean_is_over_seeds(runs: Path, save_analogy: Save) ->
     assert row.values["mean"].text() == "65.0 ± 7.1"
 
 
+def test_a_seed_without_all_datasets_is_not_in_the_mean(runs: Path, save_analogy: Save) -> None:
+    for dataset in ("sat", "u2", "u4", "google", "bats"):
+        save_analogy("a", dataset, 0.6, fingerprint="whole")
+    save_analogy("a", "google", 0.9, fingerprint="partial")
+    (row,) = measured(table(runs, "analogy"))
+    assert row.values["google"].text() == "75.0 ± 21.2"
+    assert row.values["mean"].text() == "60.0"
+
+
 def test_a_system_with_a_fingerprint_for_each_dataset_has_a_mean_without_spread(runs: Path, save_analogy: Save) -> None:
     for dataset in ("sat", "u2", "u4", "google", "bats"):
         save_analogy("a", dataset, 0.5, fingerprint=dataset)

@@ -26,12 +26,16 @@ from relvec.encoders.loading import load_config, pick_device, pick_dtype, quiet_
 from relvec.encoders.resolve import resolve
 from relvec.errors import RelvecError, one_of
 from relvec.progress import progress_bar
+from relvec.relation_model import PROBES
 
 Kind = Literal["causal", "masked"]
 
 TOKENS_PER_BATCH = 1024
 TEXTS_PER_STEP = 256
 WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json")
+
+# What a config tells that changes no likelihood.
+NOT_DECISIVE = ("_name_or_path", "transformers_version", "architectures", "dtype")
 
 
 @dataclass(frozen=True)
@@ -116,9 +120,11 @@ class LanguageModel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A checksum of all that decides the likelihoods: kind, vocabulary and weights."""
-        vocabulary = sorted(self._tokenizer.get_vocab().items())
-        digest = hashlib.sha256(repr((self.is_causal, self._tokenizer.bos_token_id, vocabulary)).encode())
+        """A checksum of all that decides the likelihoods: kind, tokens, network and weights."""
+        tokens = sorted(self._tokenizer.get_vocab().items()), self._rows(["\n".join(pair) for pair in PROBES])
+        config = self._model.config.to_diff_dict()
+        network = [(name, config[name]) for name in sorted(config) if name not in NOT_DECISIVE]
+        digest = hashlib.sha256(repr((self.is_causal, tokens, network)).encode())
         for name, weight in sorted(self._model.state_dict().items()):
             digest.update(name.encode())
             digest.update(weight.detach().cpu().contiguous().view(torch.uint8).numpy())
@@ -136,7 +142,7 @@ class LanguageModel:
         return [Likelihood(*self._cache[text]) for text in texts]
 
     def _computed(self, texts: list[str]) -> list[Likelihood]:
-        rows = self._causal_rows(texts) if self.is_causal else self._masked_rows(texts)
+        rows = self._rows(texts)
         sums = np.zeros(len(texts))
         counts = np.zeros(len(texts), dtype=int)
         with torch.inference_mode():
@@ -145,6 +151,9 @@ class LanguageModel:
                     sums[row.text] += log_probabilities.sum()
                     counts[row.text] += len(row.targets)
         return [Likelihood(float(total), int(count)) for total, count in zip(sums, counts, strict=True)]
+
+    def _rows(self, texts: list[str]) -> list[_Row]:
+        return self._causal_rows(texts) if self.is_causal else self._masked_rows(texts)
 
     def _causal_rows(self, texts: list[str]) -> list[_Row]:
         start = [] if self._tokenizer.bos_token_id is None else [self._tokenizer.bos_token_id]

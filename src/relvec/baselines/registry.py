@@ -24,7 +24,7 @@ BASELINES: dict[str, Baseline] = {
         Baseline(
             "pmi",
             "the choice whose words co-occur most in a corpus, whatever the stem",
-            settings={"corpus": "a text file, .gz or not", "window": "tokens between the words (10)"},
+            settings={"corpus": "a text file, .gz or not", "window": "how many tokens apart the words may be (10)"},
             required=("corpus",),
         ),
         Baseline(

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 _FOLDERS = re.compile(r"(?:[A-Za-z]:[\\/]|[/~]|\.\.?[\\/])(?:.*[\\/])?(?=[^\\/])")
+_HERE = re.compile(r"^(?:\.[\\/]+)+")
 _OPTION = re.compile(r"(?:[\w-]+=)+|-[A-Za-z](?=[/~.])")  # what may stand before a path in one word
 _USER = re.compile(r"(?<=://)[^/@]*@")
 
@@ -44,11 +45,12 @@ def portable_facts(facts: dict[str, Any]) -> dict[str, Any]:
 def portable_path(path: str) -> str:
     """A path that leads out of here by its last part, after a checksum of its folder: files of one name stay apart.
 
-    >>> portable_path("/home/me/mine.jsonl"), portable_path("mine/questions.jsonl"), portable_path("sat")
-    ('9c1db2/mine.jsonl', 'mine/questions.jsonl', 'sat')
+    >>> portable_path("/home/me/mine.jsonl"), portable_path("./mine/questions/"), portable_path("sat")
+    ('9c1db2/mine.jsonl', 'mine/questions', 'sat')
     """
+    path = _HERE.sub("", path.rstrip("/\\")) or path
     name = last_part(path)
-    folder = path.rstrip("/\\").removesuffix(name)
+    folder = path.removesuffix(name)
     return f"{hashlib.sha256(folder.encode()).hexdigest()[:6]}/{name}" if folder else name
 
 

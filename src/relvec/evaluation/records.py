@@ -48,7 +48,10 @@ class Record:
         """Where the record lies below the runs folder."""
         scalars = {name: value for name, value in self.settings.items() if isinstance(value, str | int | float)}
         variant = "-".join(value if isinstance(value, str) else f"{name}{value}" for name, value in scalars.items())
-        name = f"{self.task}-{self.dataset}-{self.part}-{variant}-{self.fingerprint[:8]}"
+        dataset = file_name(self.dataset)
+        if dataset != self.dataset:  # a path: a/b.jsonl and a_b.jsonl shall stay apart
+            dataset += f"-{_checksum(self.dataset)}"
+        name = f"{self.task}-{dataset}-{self.part}-{variant}-{self.fingerprint[:8]}"
         return Path(file_name(self.system)) / f"{file_name(name)}.json"
 
 
@@ -62,7 +65,11 @@ def file_name(text: str) -> str:
     if name and len(name.encode()) <= LONGEST_NAME_BYTES:
         return name
     start = name.encode()[:LONGEST_NAME_BYTES].decode(errors="ignore")
-    return f"{start}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".lstrip("-")
+    return f"{start}-{_checksum(text)}".lstrip("-")
+
+
+def _checksum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str, Any]] = ()) -> Path:

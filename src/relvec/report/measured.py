@@ -83,7 +83,10 @@ class Measured:
         return values
 
     def mean(self, datasets: Sequence[str], number: Metric) -> Value | None:
-        """The mean over datasets if there is a number of each; its spread is over seeds if each has a number of all."""
+        """The mean over datasets if there is a number of each, over the seeds that have them all.
+
+        Where no single seed has them all, it is the mean of what there is.
+        """
         means = self.values({dataset: (dataset, number) for dataset in datasets})
         if len(means) < len(datasets):
             return None
@@ -93,8 +96,8 @@ class Measured:
                 if (found := number(record)) is not None:
                     by_seed.setdefault(f"{record.fingerprint} {record.settings.get('seed')}", []).append(found)
         mark = _gravest({value.mark for value in means.values()})
-        if all(len(numbers) == len(datasets) for numbers in by_seed.values()):
-            return Value.over_seeds([fmean(numbers) for numbers in by_seed.values()], mark=mark)
+        if complete := [fmean(numbers) for numbers in by_seed.values() if len(numbers) == len(datasets)]:
+            return Value.over_seeds(complete, mark=mark)
         return Value(fmean(value.mean for value in means.values()), mark=mark)
 
 
