@@ -1,4 +1,5 @@
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,9 @@ import pytest
 
 from relvec import RelBERT
 from relvec.cli.prompt import Subject
+from relvec.learned_prompts.result import PromptResult
+from relvec.training.recipe import Recipe
+from relvec.training.run import with_prompt
 
 Relvec = Callable[..., Any]
 
@@ -65,7 +69,9 @@ def test_a_learned_prompt_is_printed_saved_and_fine_tuned_with(
     assert result.code == 0, result.err
     assert "times as many" in result.out
     again = json.loads(relvec(*arguments, *LEARN[method], "--json").out)
-    assert again == json.loads((prompt / "prompt.json").read_text())
+    assert again == {**json.loads((prompt / "prompt.json").read_text()), "folder": str(prompt)}
+    assert again["settings"]["data"] == [str(data)]
+    assert again["settings"]["exclude_benchmark_pairs"] is False
     trained = relvec(
         *("train", "--prompt", prompt, "--data", data, "-o", model, "--steps", "1", "--set", "relations_per_batch=2")
     )
@@ -96,6 +102,8 @@ def test_search_prints_the_best_lengths_first(relvec: Relvec, tiny_folder: Path,
         (["autoprompt", "--data", "nowhere.csv"], "nowhere.csv"),
         (["autoprompt", "--base", "no-such-base"], "Unknown model 'no-such-base'"),
         (["autoprompt", "--pooling", "mask"], "use average pooling"),
+        (["autoprompt", "--seed", str(2**32)], "4294967295"),
+        (["autoprompt", "--lengths", "80,1,1"], "give fewer --lengths"),
         (["autoprompt", "--candidates", "0"], "use 1 or more"),
         (["autoprompt", "--exclude-benchmark-pairs"], "give their folder with --data-dir"),
         (["ptuning", "--epochs", "nan"], "number of epochs of nan"),
@@ -113,6 +121,46 @@ def test_what_cannot_be_searched_is_one_line_and_exit_code_2(
     assert result.code == 2
     assert message in result.err
     assert len(result.err.strip().splitlines()) == 1
+
+
+@pytest.fixture
+def prompt(relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path) -> Path:
+    """A prompt that AutoPrompt has found."""
+    folder = tmp_path / "prompt"
+    arguments = ["prompt", "autoprompt", "--base", tiny_folder, "--data", data, "--lengths", "1,0,0", "-o", folder]
+    assert relvec(*arguments, *LEARN["autoprompt"]).code == 0
+    return folder
+
+
+@pytest.mark.parametrize("rank", ["0", "2"])
+def test_training_does_not_write_into_the_folder_of_its_prompt(
+    relvec: Relvec, data: Path, prompt: Path, rank: str
+) -> None:
+    before = {path.name for path in prompt.iterdir()}
+    result = relvec("train", "--prompt", prompt, "--data", data, "--steps", "1", "--lora", rank, "-o", prompt)
+    assert result.code == 2
+    assert "holds the learned prompt itself; choose another output" in result.err
+    assert {path.name for path in prompt.iterdir()} == before
+
+
+def test_an_autoprompt_beside_a_model_is_still_trained_on_its_own_base(
+    tiny_folder: Path, tiny_folders: Callable[[str], Path], prompt: Path
+) -> None:
+    shutil.copytree(tiny_folders("bert"), prompt, dirs_exist_ok=True)
+    assert with_prompt(Recipe(prompt=str(prompt)))[0].base == str(tiny_folder)
+
+
+def test_the_prompt_comes_before_what_a_recipe_file_says(
+    relvec: Relvec, data: Path, prompt: Path, tmp_path: Path
+) -> None:
+    recipe = tmp_path / "my.toml"
+    recipe.write_text('base = "no-such-base"\ntemplate = "4"\npooling = "mask"\nsteps = 1\nrelations_per_batch = 2')
+    model = tmp_path / "model"
+    result = relvec("train", "--config", recipe, "--prompt", prompt, "--data", data, "-o", model)
+    assert result.code == 0, result.err
+    loaded = RelBERT.from_pretrained(model)
+    assert loaded.template == PromptResult.load(prompt).template
+    assert loaded.pooling == "average"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 import json
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from relvec.learned_prompts.candidates import best_candidates, input_embeddings,
 from relvec.learned_prompts.encoder import PromptEncoder
 from relvec.learned_prompts.lengths import Lengths
 from relvec.learned_prompts.objective import PromptObjective
+from relvec.learned_prompts.ptuning import ptune
 from relvec.learned_prompts.result import PromptResult
 from relvec.learned_prompts.token_search import TokenSearch
 from relvec.prompts import Template
@@ -280,6 +283,79 @@ def test_the_folder_holds_the_prompt_its_history_and_a_picture(search: Search, t
     assert saved["method"] == "autoprompt"
 
 
+def test_the_model_of_a_prompt_shows_its_readable_text_and_loads_its_tokens(
+    tiny: RelBERT, search: Search, tmp_path: Path
+) -> None:
+    result = replace(search(), tokens=["Ġthe", "[h]", "is", "[t]"], text="the [h] is [t]")
+    RelBERT(tiny.encoder, tiny.tokenizer, result.template).save_pretrained(tmp_path / "model")
+    saved = json.loads((tmp_path / "model" / "config.json").read_text())["relbert_config"]
+    assert saved["template"] == "the <subj> is <obj>"
+    loaded = RelBERT.from_pretrained(tmp_path / "model")
+    assert loaded.template == result.template
+    learned = RelBERT(tiny.encoder, tiny.tokenizer, Template.from_tokens(result.tokens))
+    assert loaded.token_ids([("Paris", "France")]) == learned.token_ids([("Paris", "France")])
+
+
+def test_the_prompt_says_how_and_on_what_it_was_learned(search: Search, tmp_path: Path) -> None:
+    search(source={"data": ["my.csv"], "exclude_benchmark_pairs": True})
+    assert json.loads((tmp_path / "auto" / "prompt.json").read_text())["settings"] == {
+        "iterations": 5,
+        "candidates": 10,
+        "exhaustive": False,
+        "data": ["my.csv"],
+        "exclude_benchmark_pairs": True,
+    }
+
+
+def test_a_prompt_that_was_saved_without_its_settings_still_loads(search: Search, tmp_path: Path) -> None:
+    result = search(iterations=1)
+    path = tmp_path / "auto" / "prompt.json"
+    saved = json.loads(path.read_text())
+    del saved["settings"]
+    path.write_text(json.dumps(saved))
+    assert PromptResult.load(tmp_path / "auto") == replace(result, settings={}, history=[])
+
+
+@pytest.mark.parametrize("learn", [autoprompt, ptune])
+def test_a_prompt_finds_its_base_from_any_working_directory(
+    tiny_folder: Path,
+    relations: list[RatedRelation],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    learn: Callable[..., PromptResult],
+) -> None:
+    monkeypatch.chdir(tiny_folder.parent)
+    settings = {"iterations": 1, "candidates": 2} if learn is autoprompt else {"steps": 1}
+    learn(tiny_folder.name, relations, LENGTHS, tmp_path / "prompt", **settings)
+    monkeypatch.chdir(tmp_path)
+    assert PromptResult.load("prompt").base == str(tiny_folder)
+
+
+@pytest.mark.parametrize("learn", [autoprompt, ptune])
+def test_a_prompt_never_replaces_its_base(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, learn: Callable[..., PromptResult]
+) -> None:
+    base = Path(shutil.copytree(tiny_folder, tmp_path / "base"))
+    before = {path.name: path.read_bytes() for path in base.iterdir()}
+    with pytest.raises(RelvecError, match="holds the base that the prompt needs; choose another output"):
+        learn(base, relations, LENGTHS, base)
+    assert {path.name: path.read_bytes() for path in base.iterdir()} == before
+
+
+@pytest.mark.parametrize("learn", [autoprompt, ptune])
+@pytest.mark.parametrize("before", [80, 55])
+def test_lengths_that_leave_the_words_no_room_are_refused_before_anything_is_written(
+    tiny_folder: Path,
+    relations: list[RatedRelation],
+    tmp_path: Path,
+    learn: Callable[..., PromptResult],
+    before: int,
+) -> None:
+    with pytest.raises(RelvecError, match=rf"lengths {before},1,1 .* takes 64; give fewer --lengths"):
+        learn(tiny_folder, relations, Lengths(before, 1, 1), tmp_path / "prompt")
+    assert not (tmp_path / "prompt").exists()
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -316,3 +392,24 @@ def test_a_folder_without_a_prompt_is_refused(tmp_path: Path) -> None:
     (tmp_path / "prompt.json").write_text("{}")
     with pytest.raises(RelvecError, match="cannot be read"):
         PromptResult.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"lengths": 8},
+        {"tokens": None},
+        {"tokens": 7},
+        {"tokens": ["no", "slots"]},
+        {"tokens": [1, 2]},
+        {"base": None},
+        {"text": 7},
+        {"train_loss": "low"},
+    ],
+)
+def test_a_damaged_prompt_is_one_sentence_with_its_file(search: Search, tmp_path: Path, damage: dict[str, Any]) -> None:
+    saved = search(iterations=1).as_dict()
+    path = tmp_path / "auto" / "prompt.json"
+    path.write_text(json.dumps(saved | damage))
+    with pytest.raises(RelvecError, match=r"prompt\.json cannot be read .*; remove it and learn the prompt again\.$"):
+        PromptResult.load(path.parent)

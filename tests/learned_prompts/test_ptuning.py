@@ -176,6 +176,58 @@ def test_a_finished_run_is_not_repeated(
     assert ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK) == first
 
 
+def test_a_finished_run_whose_model_is_gone_makes_it_again(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    first = ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK)
+    before = load_file(tmp_path / "soft" / "model.safetensors")
+    (tmp_path / "soft" / "model.safetensors").unlink()
+    again = ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK)
+    assert again == replace(first, seconds=again.seconds)
+    after = load_file(tmp_path / "soft" / "model.safetensors")
+    assert all(torch.equal(weight, after[name]) for name, weight in before.items())
+
+
+@pytest.mark.parametrize("lines", [0, 1, 3])
+def test_the_history_has_no_gap_where_the_journal_lost_its_tail(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int
+) -> None:
+    whole = ptune(tiny_folder, relations, LENGTHS, tmp_path / "whole", **QUICK)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        kill_after(5, patch)
+        ptune(tiny_folder, relations, LENGTHS, tmp_path / "killed", **QUICK)
+    history = tmp_path / "killed" / "history.jsonl"
+    history.write_text("".join(history.read_text().splitlines(keepends=True)[:lines]))
+    resumed = ptune(tiny_folder, relations, LENGTHS, tmp_path / "killed", **QUICK)
+    assert resumed == replace(whole, seconds=resumed.seconds)
+
+
+def test_prompt_and_card_say_how_and_on_what_it_was_learned(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    source = {"data": ["semeval2012", "my.csv"], "exclude_benchmark_pairs": True}
+    ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK, source=source)
+    assert PromptResult.load(tmp_path / "soft").settings == {**QUICK, **source}
+    card = (tmp_path / "soft" / "README.md").read_text()
+    data = card.partition("## Training data")[2].partition("##")[0]
+    assert "SemEval" in data
+    assert "my.csv" in data
+    assert "| exclude_benchmark_pairs | True |" in card
+
+
+def test_encodings_and_those_of_all_triples_count_the_same_passes(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    result = ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK)
+    batches = [TripleBatches(split(relations, "train"), 4, seed=0)(step) for step in range(6)]
+    training, validation = PromptObjective(relations, "train"), PromptObjective(relations, "valid")
+    evaluations = [training] * 2 + [validation] * 4  # at the start and at the end; at steps 0, 2, 4 and 6
+    pairs = sum(len(batch.pairs) for batch in batches)
+    assert result.encodings == pairs + sum(len(each.pairs) for each in evaluations)
+    of_triples = sum(3 * len(batch.triples) for batch in batches)
+    assert result.triple_encodings == of_triples + sum(each.triple_encodings for each in evaluations)
+
+
 def test_a_run_with_other_settings_is_not_mixed_in(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
 ) -> None:

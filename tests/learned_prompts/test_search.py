@@ -72,6 +72,67 @@ def test_a_search_does_not_go_on_with_another_base(
         search("autoprompt", str(base), relations, grid, tmp_path / "found", **settings)
 
 
+def test_more_iterations_continue_a_finished_search(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    base, grid = str(tiny_folder), parse_grid("1-2,1,0")
+    search("autoprompt", base, relations, grid, tmp_path / "grown", iterations=1, candidates=2)
+    grown, at_once = (
+        search("autoprompt", base, relations, grid, tmp_path / name, iterations=3, candidates=2)
+        for name in ("grown", "at once")
+    )
+    assert [(each.tokens, each.train_loss) for each in grown] == [(each.tokens, each.train_loss) for each in at_once]
+    assert {each.settings["iterations"] for each in grown} == {3}
+    with pytest.raises(RelvecError, match="ask for as many or more"):
+        search("autoprompt", base, relations, grid, tmp_path / "grown", iterations=1, candidates=2)
+
+
+@pytest.mark.parametrize(
+    ("method", "written_out"),
+    [
+        ("autoprompt", {"exhaustive": False, "seed": 0, "pooling": "average"}),
+        ("ptuning", {"learning_rate": 1e-3, "epochs": 2.0, "source": {"data": ["elsewhere/my.csv"]}}),
+    ],
+)
+def test_a_default_that_is_written_out_is_no_other_setting(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, method: str, written_out: dict[str, Any]
+) -> None:
+    grid, settings = parse_grid("1,0,0"), QUICK[method]
+    begun = search(method, str(tiny_folder), relations, grid, tmp_path, **settings)
+    again = search(method, str(tiny_folder), relations, grid, tmp_path, **settings, **written_out)
+    assert again[0].as_dict() == begun[0].as_dict()
+
+
+def test_a_search_goes_on_from_another_working_directory(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid, settings = parse_grid("1,1,0"), QUICK["autoprompt"]
+    begun = search("autoprompt", str(tiny_folder), relations, grid, tmp_path, **settings)
+    monkeypatch.chdir(tiny_folder.parent)
+    resumed = search("autoprompt", tiny_folder.name, relations, grid, tmp_path, **settings)
+    assert resumed[0].as_dict() == begun[0].as_dict()
+
+
+def test_a_search_makes_a_model_that_is_gone_again(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    grid, settings = parse_grid("1,0,0"), QUICK["ptuning"]
+    search("ptuning", str(tiny_folder), relations, grid, tmp_path, **settings)
+    weights = prompt_folder(tmp_path, grid[0]) / "model.safetensors"
+    weights.unlink()
+    search("ptuning", str(tiny_folder), relations, grid, tmp_path, **settings)
+    assert weights.exists()
+
+
+def test_a_search_does_not_write_into_its_base(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    base = Path(shutil.copytree(tiny_folder, tmp_path / "base"))
+    with pytest.raises(RelvecError, match="holds the base that the prompt needs"):
+        search("autoprompt", str(base), relations, parse_grid("1,1,0"), base, **QUICK["autoprompt"])
+    assert not (base / "grid.jsonl").exists()
+
+
 @pytest.mark.parametrize(
     ("method", "settings", "message"),
     [("autoprmpt", {}, "Unknown method"), ("autoprompt", {"epochs": 2}, "has no setting epochs")],

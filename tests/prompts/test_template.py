@@ -27,6 +27,15 @@ def test_the_configuration_uses_the_published_spelling_and_reads_back() -> None:
         assert Template.from_config(template.to_config()) == template
 
 
+def test_a_learned_template_keeps_its_readable_text_and_is_decided_by_its_tokens() -> None:
+    template = Template.from_tokens(["es", "Ġen", "[h]", "[t]"], "es en [h] [t]")
+    assert template.to_config() == {
+        "template": "es en <subj> <obj>",
+        "template_tokens": ["es", "Ġen", "[h]", "[t]"],
+    }
+    assert Template.from_config(template.to_config()) == template
+
+
 def test_a_word_that_looks_like_a_slot_stays_a_word() -> None:
     assert Template("[h] and [t]").fill(("[t]", "[h]")) == "[t] and [h]"
 

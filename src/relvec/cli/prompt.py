@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from relvec.cli.options import DataDir, Device, Json, print_json, print_table, with_shared_options
+from relvec.training.limits import LARGEST_SEED
 
 if TYPE_CHECKING:
     from relvec.data.rated import RatedRelation
@@ -31,6 +32,11 @@ class Subject:
         bool, typer.Option("--exclude-benchmark-pairs", help="Leave out what the benchmarks of --data-dir have.")
     ] = False
 
+    @property
+    def source(self) -> dict[str, Any]:
+        """What prompt.json says of it."""
+        return {"data": list(self.data), "exclude_benchmark_pairs": self.exclude_benchmark_pairs}
+
     def relations(self, data_dir: Path | None) -> "list[RatedRelation]":
         from relvec.data.overlap import benchmark_folder, without_benchmarks
         from relvec.data.sources import load
@@ -47,7 +53,7 @@ class Learning:
     """What all methods that learn a prompt ask for."""
 
     pooling: Annotated[str, typer.Option(help="average or average_no_mask.")] = "average"
-    seed: Annotated[int, typer.Option(min=0, help="Decides every random choice.")] = 0
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides every random choice.")] = 0
 
 
 @dataclass(frozen=True)
@@ -160,9 +166,9 @@ def search(
 
     check_settings(method, given)
     relations = subject.relations(run.data_dir)
-    results = search_lengths(method, subject.base, relations, grid, output, **_shared(learning, run), **given)
+    results = search_lengths(method, subject.base, relations, grid, output, **_shared(subject, learning, run), **given)
     if run.json:
-        print_json([{**result.as_dict(), "folder": str(prompt_folder(output, result.lengths))} for result in results])
+        print_json([_as_json(result, prompt_folder(output, result.lengths)) for result in results])
         return
     print_table(
         ["lengths", "train loss", "validation loss", "", "prompt"],
@@ -192,17 +198,17 @@ def _learn(
     relations = subject.relations(run.data_dir)
     from relvec.learned_prompts.search import METHODS
 
-    result = METHODS[method](subject.base, relations, chosen, output, **_shared(learning, run), **own)
+    result = METHODS[method](subject.base, relations, chosen, output, **_shared(subject, learning, run), **own)
     _print_result(result, output, run)
 
 
-def _shared(learning: Learning, run: Run) -> dict[str, Any]:
-    return {"pooling": learning.pooling, "seed": learning.seed, "device": run.device}
+def _shared(subject: Subject, learning: Learning, run: Run) -> dict[str, Any]:
+    return {"pooling": learning.pooling, "seed": learning.seed, "source": subject.source, "device": run.device}
 
 
 def _print_result(result: "PromptResult", output: Path, run: Run) -> None:
     if run.json:
-        print_json(result.as_dict())
+        print_json(_as_json(result, output))
         return
     rows = [
         ["prompt", result.text],
@@ -214,6 +220,10 @@ def _print_result(result: "PromptResult", output: Path, run: Run) -> None:
         ["folder", str(output)],
     ]
     print_table(["what", "value"], rows, title=f"{result.method} for {result.base}")
+
+
+def _as_json(result: "PromptResult", folder: Path) -> dict[str, Any]:
+    return {**result.as_dict(), "folder": str(folder)}
 
 
 def _times(result: "PromptResult") -> str:

@@ -7,7 +7,7 @@ is a plain encoder that loads anywhere.
 import hashlib
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from typing import Any
 import torch
 
 from relvec.data.rated import RatedRelation, check_relations, split
+from relvec.data.sources import describe
+from relvec.encoders.base_folder import check_beside_base, lasting
 from relvec.errors import RelvecError
 from relvec.learned_prompts.autoprompt import masked_model
 from relvec.learned_prompts.journal import HISTORY_NAME, Entry, Journal
@@ -22,7 +24,7 @@ from relvec.learned_prompts.lengths import Lengths
 from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.plots import draw_history
 from relvec.learned_prompts.prompt_tuner import PromptTuner
-from relvec.learned_prompts.result import PROMPT_NAME, PromptResult
+from relvec.learned_prompts.result import PromptResult
 from relvec.progress import progress_bar
 from relvec.training.batches import Sampler, TripleBatches
 from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint
@@ -35,12 +37,13 @@ def ptune(
     output: str | Path,
     *,
     pooling: str = "average",
-    epochs: float = 2,
+    epochs: float = 2.0,
     steps: int | None = None,
     learning_rate: float = 1e-3,
     triples_per_batch: int = 64,
     evaluate_every: int = 25,
     seed: int = 0,
+    source: Mapping[str, Any] | None = None,
     device: str | torch.device | None = None,
     show_progress: bool | None = None,
 ) -> PromptResult:
@@ -51,7 +54,8 @@ def ptune(
     64, about 360 pairs a step and 200,000 an epoch of 556 steps. `steps`, if given, is the length of the run instead.
     The embeddings with the lowest validation loss are kept; it is computed at the start, every `evaluate_every` steps,
     when the run also becomes safe against being killed, and at the end. In the history, the `loss` of step 0 is over
-    the whole training part, like `train_loss`, and that of a later step over its batch.
+    the whole training part, like `train_loss`, and that of a later step over its batch. `source` says where the
+    relations are from, for prompt.json and the model card.
 
     >>> from relvec import RelBERT
     >>> from relvec.data.sources import load
@@ -73,12 +77,14 @@ def ptune(
     if steps < 1:
         raise RelvecError(f"P-tuning in {steps} steps learns nothing; use 1 or more.")
     output = Path(output)
-    model = masked_model(base, lengths, pooling, device)
-    settings = (steps, learning_rate, triples_per_batch, evaluate_every, seed)
-    job = hashlib.sha256(repr((model.fingerprint, settings, list(relations))).encode()).hexdigest()
+    check_beside_base(str(base), output, "prompt")
+    model = masked_model(base, lengths, pooling, device, relations)
+    decisive = (steps, learning_rate, triples_per_batch, evaluate_every, seed)
+    job = hashlib.sha256(repr((model.fingerprint, decisive, list(relations))).encode()).hexdigest()
     journal = Journal(output / HISTORY_NAME, job)
-    if (output / PROMPT_NAME).is_file() and not (output / CHECKPOINT_NAME).exists() and _last_step(journal) == steps:
-        return replace(PromptResult.load(output), history=journal.entries)
+    is_done = _last_step(journal) == steps and not (output / CHECKPOINT_NAME).exists()
+    if is_done and (saved := PromptResult.found_in(output)):
+        return replace(saved, history=journal.entries)
 
     tuner = PromptTuner(model, lengths, learning_rate=learning_rate, seed=seed)
     run = _Run(tuner, sampler, relations, output, job, journal, seed)
@@ -86,11 +92,18 @@ def ptune(
     train_loss = run.finish()
     model = tuner.model
     model.name = output.name
-    model.training_record = _record(base, learning_rate, train_loss, run.progress)
+    settings = {
+        "steps": steps,
+        "learning_rate": learning_rate,
+        "triples_per_batch": triples_per_batch,
+        "evaluate_every": evaluate_every,
+        **(source or {}),
+    }
+    model.training_record = _record(base, settings, seed, train_loss, run.progress)
     model.save_pretrained(output)
     result = PromptResult(
         method="ptuning",
-        base=str(base),
+        base=lasting(str(base)),
         pooling=pooling,
         lengths=lengths,
         seed=seed,
@@ -101,6 +114,7 @@ def ptune(
         encodings=run.progress.encodings,
         seconds=run.progress.seconds,
         triple_encodings=run.progress.triple_encodings,
+        settings=settings,
         history=journal.entries,
     )
     result.save(output)
@@ -147,7 +161,8 @@ class _Run:
         self._validation = PromptObjective(relations, "valid", seed)
         self.progress, self._best = _Progress(), tuner.embeddings()
         state = load_checkpoint(output, job)
-        if state is not None:
+        # Where the journal has lost its tail, the run starts again: the history shall have no gap.
+        if state is not None and state["progress"]["step"] <= _last_step(journal):
             self.progress, self._best = _Progress(**state["progress"]), state["best"]
             tuner.triggers.load_state_dict(state["triggers"])
             tuner.optimizer.load_state_dict(state["optimizer"])
@@ -187,12 +202,14 @@ class _Run:
         self.tuner.keep(embeddings)
         loss = self._validation.of_model(self.tuner.model)
         self.progress.encodings += len(self._validation.pairs)
+        self.progress.triple_encodings += self._validation.triple_encodings
         if loss < self.progress.best_loss:
             self.progress.best_step, self.progress.best_loss, self._best = self.progress.step, loss, embeddings
         return loss
 
     def _training_loss(self) -> float:
         self.progress.encodings += len(self._training.pairs)
+        self.progress.triple_encodings += self._training.triple_encodings
         return self._training.of_model(self.tuner.model)
 
     def _note(self, entry: Entry) -> None:
@@ -215,8 +232,15 @@ def _last_step(journal: Journal) -> int:
     return int(journal.entries[-1]["step"]) if journal.entries else -1
 
 
-def _record(base: str | Path, learning_rate: float, train_loss: float, progress: _Progress) -> dict[str, Any]:
+def _record(
+    base: str | Path, settings: Mapping[str, Any], seed: int, train_loss: float, progress: _Progress
+) -> dict[str, Any]:
     """What the model card says about the training."""
-    recipe = {"method": "P-tuning, language model frozen", "learning_rate": learning_rate, "steps": progress.step}
+    shown = {name: value for name, value in settings.items() if value and name != "data"}
     losses = {"training loss": round(train_loss, 4), "validation loss": round(progress.best_loss, 4)}
-    return {"base": str(base), "recipe": recipe, "metrics": {**losses, "step": progress.best_step}}
+    return {
+        "base": str(base),
+        **({"data": "; ".join(map(describe, settings["data"]))} if "data" in settings else {}),
+        "recipe": {"method": "P-tuning, language model frozen", **shown, "seed": seed},
+        "metrics": {**losses, "step": progress.best_step},
+    }

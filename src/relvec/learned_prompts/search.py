@@ -2,11 +2,12 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from inspect import signature
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
 from relvec.data.rated import RatedRelation
+from relvec.encoders.base_folder import check_beside_base, lasting
 from relvec.errors import RelvecError, one_of
 from relvec.learned_prompts.autoprompt import autoprompt
 from relvec.learned_prompts.journal import Journal
@@ -18,6 +19,9 @@ from relvec.model import RelBERT
 
 METHODS: dict[str, Callable[..., PromptResult]] = {"autoprompt": autoprompt, "ptuning": ptune}
 GRID_NAME = "grid.jsonl"
+
+# More iterations continue a search, and the others change nothing in what it finds.
+_NOT_DECISIVE = ("iterations", "source", "device", "show_progress")
 
 
 def search(
@@ -32,21 +36,24 @@ def search(
 ) -> list[PromptResult]:
     """Learn a prompt of each length in a folder of its own below `output`, and return them, best first.
 
-    `settings` are the method's own. A search that was killed goes on where it was; what was found is in grid.jsonl and,
-    with matplotlib, in losses.svg.
+    `settings` are the method's own. A search that was killed goes on where it was, and more `iterations` continue one
+    of AutoPrompt; what was found is in grid.jsonl and, with matplotlib, in losses.svg.
     """
     check_settings(method, settings)
     folder = Path(output)
+    check_beside_base(base, folder, "prompt")
     fingerprint = RelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device="cpu").fingerprint
-    decisive = sorted((name, value) for name, value in settings.items() if name != "device")
-    job = (method, base, fingerprint, list(relations), decisive)
+    chosen = _defaults(method) | settings
+    decisive = sorted((name, value) for name, value in chosen.items() if name not in _NOT_DECISIVE)
+    job = (method, lasting(base), fingerprint, list(relations), decisive)
     journal = Journal(folder / GRID_NAME, hashlib.sha256(repr(job).encode()).hexdigest())
     done = {entry["lengths"] for entry in journal.entries}
     results = []
     for lengths in grid:
         place = prompt_folder(folder, lengths)
-        if str(lengths) in done and (place / "prompt.json").exists():
-            results.append(PromptResult.load(place))
+        saved = PromptResult.found_in(place) if str(lengths) in done else None
+        if saved and saved.settings.get("iterations") == chosen.get("iterations"):
+            results.append(saved)
             continue
         learned = METHODS[method](base, relations, lengths, place, show_progress=show_progress, **settings)
         journal.add({"lengths": str(lengths), "validation_loss": learned.validation_loss, "text": learned.text})
@@ -61,6 +68,11 @@ def check_settings(method: str, settings: Iterable[str]) -> None:
     for name in settings:
         if name not in known:
             raise RelvecError(f"The method {method} has no setting {name}; leave it out, or choose another method.")
+
+
+def _defaults(method: str) -> dict[str, Any]:
+    parameters = signature(METHODS[method]).parameters.values()
+    return {each.name: each.default for each in parameters if each.kind is Parameter.KEYWORD_ONLY}
 
 
 def prompt_folder(output: str | Path, lengths: Lengths) -> Path:

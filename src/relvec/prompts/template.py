@@ -54,20 +54,20 @@ class Template:
         return cls(template)
 
     @classmethod
-    def from_tokens(cls, tokens: Sequence[str]) -> "Template":
-        """A learned prompt: vocabulary tokens with `[h]` and `[t]` among them.
+    def from_tokens(cls, tokens: Sequence[str], text: str | None = None) -> "Template":
+        """A learned prompt: vocabulary tokens with `[h]` and `[t]` among them, and how people read it.
 
         >>> Template.from_tokens(["<s1>", "[h]", "<s2>", "[t]"]).text
         '<s1> [h] <s2> [t]'
         """
         normal = tuple(_PUBLISHED_SLOTS.get(token, token) for token in tokens)
-        return cls(" ".join(normal), normal)
+        return cls(" ".join(normal) if text is None else text, normal)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> "Template":
         """The template in the `relbert_config` of a checkpoint."""
         tokens = config.get("template_tokens")
-        return cls(config["template"]) if tokens is None else cls.from_tokens(tokens)
+        return cls(config["template"]) if tokens is None else cls.from_tokens(tokens, config["template"])
 
     def to_config(self) -> dict[str, Any]:
         """The entries of `relbert_config`, in the spelling of the published checkpoints."""

@@ -10,8 +10,7 @@ from transformers import PreTrainedModel
 
 from relvec.card import model_card
 from relvec.encoders.adapter import CONFIG_NAME, WEIGHTS_NAME
-from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS
-from relvec.encoders.resolve import adapters_and_base, resolve
+from relvec.encoders.base_folder import check_beside_base, lasting
 from relvec.encoders.saving import MODEL_FILES
 from relvec.errors import RelvecError
 from relvec.files import folder_written_whole
@@ -47,9 +46,7 @@ def block_linears(encoder: PreTrainedModel) -> list[str]:
 
 def check_adapter_output(base: str, output: Path) -> None:
     """An adapter must not take the place of what it stands on."""
-    adapters, plain = adapters_and_base(resolve(base))
-    if output.resolve() in [folder.resolve() for folder in (*adapters, plain)]:
-        raise RelvecError(f"{output} holds the base that the adapter needs; choose another output.")
+    check_beside_base(base, output, "adapter")
 
 
 def save_adapter(wrapped: "PeftModel", model: RelBERT, base: str, folder: Path) -> None:
@@ -66,16 +63,9 @@ def save_adapter(wrapped: "PeftModel", model: RelBERT, base: str, folder: Path) 
 
 def write_adapter(weights: dict[str, torch.Tensor], settings: dict[str, Any], model: RelBERT, folder: Path) -> None:
     """A folder in PEFT's format, with the configuration and the card of the model that it makes."""
-    settings = settings | {"base_model_name_or_path": _lasting(settings["base_model_name_or_path"])}
+    settings = settings | {"base_model_name_or_path": lasting(settings["base_model_name_or_path"])}
     with folder_written_whole(folder, stale=MODEL_FILES) as partial:
         save_file(weights, partial / WEIGHTS_NAME, metadata={"format": "pt"})
         (partial / CONFIG_NAME).write_text(json.dumps(settings, indent=2, default=str) + "\n", encoding="utf-8")
         (partial / "config.json").write_text(json.dumps(model.full_config(), indent=2) + "\n", encoding="utf-8")
         (partial / "README.md").write_text(model_card(model), encoding="utf-8")
-
-
-def _lasting(base: str) -> str:
-    """A folder by its absolute path, which holds in any working directory; a name or a hub id as it is."""
-    folder = Path(base).expanduser()
-    is_name = base in BUNDLED_MODELS or base in BASE_MODELS
-    return base if is_name or not folder.is_dir() else str(folder.absolute())

@@ -6,6 +6,7 @@ from pathlib import Path
 from relvec.data.overlap import benchmark_folder, without_benchmarks
 from relvec.data.rated import RatedRelation, check_categories, check_relations, exclude, split
 from relvec.data.sources import load
+from relvec.errors import RelvecError
 from relvec.learned_prompts.result import PromptResult
 from relvec.model import RelBERT
 from relvec.prompts import Template
@@ -39,6 +40,8 @@ def make_trainer(recipe: Recipe, output: str | Path, data_dir: str | Path | None
     relations = load_relations(recipe, data_dir)
     template: str | Template = recipe.template
     if recipe.prompt:
+        if Path(output).resolve() == Path(recipe.prompt).expanduser().resolve():
+            raise RelvecError(f"{output} holds the learned prompt itself; choose another output.")
         recipe, template = with_prompt(recipe)
     train, valid = split(relations, "train"), split(relations, "valid")
     if recipe.parents:
@@ -52,7 +55,7 @@ def with_prompt(recipe: Recipe) -> tuple[Recipe, Template]:
     """The recipe with the base and the pooling of its learned prompt, and that prompt."""
     learned = PromptResult.load(recipe.prompt)
     # P-tuning has given its base new tokens: the folder is itself a model.
-    base = recipe.prompt if (Path(recipe.prompt).expanduser() / "config.json").exists() else learned.base
+    base = recipe.prompt if learned.method == "ptuning" else learned.base
     return replace(recipe, base=base, template=learned.text, pooling=learned.pooling), learned.template
 
 
