@@ -176,6 +176,15 @@ def test_a_finished_run_is_not_repeated(
     assert ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK) == first
 
 
+def test_a_folder_with_a_readme_of_its_own_takes_no_prompt(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    (tmp_path / "README.md").write_text("My project")
+    with pytest.raises(RelvecError, match=r"has a README.md that is no model's; choose another folder"):
+        ptune(tiny_folder, relations, LENGTHS, tmp_path, **QUICK)
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+
+
 def test_a_finished_run_whose_model_is_gone_makes_it_again(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
 ) -> None:

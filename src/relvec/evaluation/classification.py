@@ -116,15 +116,19 @@ def check_datasets(datasets: Mapping[str, Parts], exclude_labels: Collection[str
     """Refuse, before any work, a label that no dataset has, and a dataset with nothing to learn or to test."""
     _check_labels(exclude_labels, datasets.values())
     for dataset, parts in datasets.items():
-        known = {label for part in parts.values() for label in part.labels}
         try:
-            usable_parts(parts, known.intersection(exclude_labels))
+            usable_parts(parts, labels_of(parts).intersection(exclude_labels))
         except RelvecError as error:
             raise RelvecError(f"{dataset}: {error}") from error
 
 
+def labels_of(parts: Parts) -> set[str]:
+    """The labels that occur in any part."""
+    return {label for part in parts.values() for label in part.labels}
+
+
 def _check_labels(labels: Collection[str], datasets: Iterable[Parts]) -> None:
-    known = {label for parts in datasets for part in parts.values() for label in part.labels}
+    known = {label for parts in datasets for label in labels_of(parts)}
     for label in labels:
         if label not in known:
             advice = did_you_mean(label, known, otherwise=f"known are {', '.join(sorted(known))}")

@@ -11,7 +11,13 @@ from relvec.data.rated import RatedRelation
 from relvec.errors import RelvecError
 from relvec.evaluation import mapping
 from relvec.evaluation.analogy import OutOfVocabulary, metrics, predict, prediction_rows
-from relvec.evaluation.classification import ClassificationResult, Parts, check_datasets, evaluate_classification
+from relvec.evaluation.classification import (
+    ClassificationResult,
+    Parts,
+    check_datasets,
+    evaluate_classification,
+    labels_of,
+)
 from relvec.evaluation.fine_tuning import FineTuning, evaluate_fine_tuned
 from relvec.evaluation.labelled_pairs import checksum
 from relvec.evaluation.mapping import MappingProblem
@@ -143,7 +149,7 @@ def _classified(
 ) -> Iterator[Record]:
     check_datasets(datasets, exclude_labels)
     for dataset, parts in datasets.items():
-        excluded = sorted({label for part in parts.values() for label in part.labels} & set(exclude_labels))
+        excluded = sorted(labels_of(parts).intersection(exclude_labels))
         blank = Record(
             task="classification",
             system=system.name,

@@ -17,6 +17,7 @@ import torch
 from relvec.data.rated import RatedRelation, check_relations, split
 from relvec.data.sources import describe
 from relvec.encoders.base_folder import check_beside_base, lasting
+from relvec.encoders.saving import check_output
 from relvec.errors import RelvecError
 from relvec.learned_prompts.autoprompt import masked_model
 from relvec.learned_prompts.journal import HISTORY_NAME, Entry, Journal
@@ -78,6 +79,7 @@ def ptune(
         raise RelvecError(f"P-tuning in {steps} steps learns nothing; use 1 or more.")
     output = Path(output)
     check_beside_base(str(base), output, "prompt")
+    check_output(output)
     model = masked_model(base, lengths, pooling, device, relations)
     decisive = (steps, learning_rate, triples_per_batch, evaluate_every, seed)
     job = hashlib.sha256(repr((model.fingerprint, decisive, list(relations))).encode()).hexdigest()
