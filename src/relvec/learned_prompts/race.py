@@ -9,11 +9,9 @@ from torch import Tensor
 
 from relvec.learned_prompts.objective import PromptObjective
 
-FIRST_ROUND = 6  # relations
-GROWTH = 1.5  # from round to round
+FIRST_ROUND = 4  # relations; each round has twice those of the one before, and at most half its candidates
 STANDARD_ERRORS = 2.5  # by which a candidate may be behind the leader
-HALVED_FROM = 12  # relations: by then the order tells something
-ALWAYS_LEFT = 3  # candidates; of more, the better half goes on at most
+ALWAYS_LEFT = 3  # candidates that halving leaves at least
 
 
 class Race:
@@ -23,10 +21,10 @@ class Race:
     """
 
     def __init__(self, objective: PromptObjective) -> None:
-        sizes = [float(FIRST_ROUND)]
+        sizes = [FIRST_ROUND]
         while sizes[-1] < objective.relations:
-            sizes.append(sizes[-1] * GROWTH)
-        self._rounds = [*(objective.subset(int(size)) for size in sizes[:-1]), objective]
+            sizes.append(sizes[-1] * 2)
+        self._rounds = [*(objective.subset(size) for size in sizes[:-1]), objective]
         self.relations = [each.relations for each in self._rounds]
         distinct = dict.fromkeys(pair for each in self._rounds for pair in each.pairs)
         rows = {pair: row for row, pair in enumerate(distinct)}
@@ -58,8 +56,8 @@ class Race:
 
             d <= 2.5 * 2 * s / sqrt(n) * sqrt(1 - n / N),  2.5 standard errors
 
-        of a mean over pairs of relations (an anchor's and a negative's, hence the 2) in a finite population. From 12
-        relations on it must also be in the better half, or one of the best three.
+        of a mean over pairs of relations (an anchor's and a negative's, hence the 2) in a finite population. It must
+        also be in the better half, or one of the best three.
         """
         names = list(losses)
         if number == self.last:
@@ -70,7 +68,6 @@ class Race:
         seen, total = self.relations[number], self.relations[-1]
         error = 2 * behind.std(dim=1) * math.sqrt((1 - seen / total) / seen)
         goes_on = behind.mean(dim=1) <= STANDARD_ERRORS * error
-        if seen >= HALVED_FROM:
-            most = max(ALWAYS_LEFT, math.ceil(len(names) / 2))
-            goes_on[behind.mean(dim=1).argsort(stable=True)[most:]] = False
+        most = max(ALWAYS_LEFT, math.ceil(len(names) / 2))
+        goes_on[behind.mean(dim=1).argsort(stable=True)[most:]] = False
         return [name for name, stays in zip(names, goes_on.tolist(), strict=True) if stays]
