@@ -28,6 +28,12 @@ def test_a_base_of_the_catalogue_is_named_as_the_hub_knows_it(tiny: RelBERT, bas
     assert head(tiny)["base_model"] == hub_id
 
 
+def test_a_base_that_was_itself_trained_is_shown_beside_the_language_model(tiny: RelBERT) -> None:
+    tiny.training_record = {"base": "soft-prompt", "language_model": "minilm"}
+    assert head(tiny)["base_model"] == BASE_MODELS["minilm"].hub_id
+    assert "| base | soft-prompt |\n| language model | minilm |" in model_card(tiny)
+
+
 @pytest.mark.parametrize("record", [{}, {"base": "/home/me/encoder"}])
 def test_an_unknown_base_or_licence_is_left_out(tiny: RelBERT, record: dict[str, Any]) -> None:
     tiny.training_record = record

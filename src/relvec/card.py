@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 def model_card(model: "RelBERT") -> str:
     """Markdown with the hub's front matter, from the model itself and its training record.
 
-    The record is the `training` entry of `relbert_config`, with the optional keys `base`, `data`, `recipe`
-    (a mapping), `metrics` (a mapping) and `license` (as the hub spells it; only the model's owner knows it).
+    The record is the `training` entry of `relbert_config`, with the optional keys `base`, `language_model` (where the
+    base was itself trained), `data`, `recipe` (a mapping), `metrics` (a mapping) and `license` (as the hub spells it;
+    only the model's owner knows it).
     """
     record = model.training_record
     metadata = ModelCardData(
-        base_model=_hub_id(record.get("base", "")),
+        base_model=_hub_id(model.language_model),
         library_name="relvec",
         license=record.get("license"),
         pipeline_tag="feature-extraction",
@@ -91,8 +92,11 @@ def _hub_id(base: str) -> str | None:
 
 
 def _description(model: "RelBERT") -> dict[str, Any]:
+    base = model.training_record.get("base", model.encoder.config.model_type)
+    below = {"language model": model.language_model} if model.language_model not in ("", base) else {}
     return {
-        "base": model.training_record.get("base", model.encoder.config.model_type),
+        "base": base,
+        **below,
         "dimensions": model.dim,
         "template": f"`{model.template.text}`",
         "pooling": model.pooling,

@@ -132,6 +132,11 @@ class RelBERT(RelationModel):
         return {**settings, "training": copy.deepcopy(self.training_record)} if self.training_record else settings
 
     @property
+    def language_model(self) -> str:
+        """What all training started from, also of a model trained from another; empty where nobody wrote it down."""
+        return str(self.training_record.get("language_model") or self.training_record.get("base", ""))
+
+    @property
     def dim(self) -> int:
         return int(self.encoder.config.hidden_size)
 

@@ -83,6 +83,15 @@ def test_facts_come_from_the_training_record(tiny: RelBERT, tiny_folder: Path, t
     }
 
 
+def test_the_base_of_a_model_trained_from_a_trained_one_is_the_language_model(
+    tiny_folder: Path, tmp_path: Path
+) -> None:
+    settings = json.loads((tiny_folder / "config.json").read_text())["relbert_config"]
+    training = {"base": "soft-prompt", "language_model": "mpnet"}
+    folder = configured(tiny_folder, tmp_path / "tuned", relbert_config={**settings, "training": training})
+    assert model_system(str(folder)).facts["base"] == "mpnet"
+
+
 def test_what_is_not_known_is_no_fact(tiny_folder: Path) -> None:
     facts = model_system(str(tiny_folder)).facts
     assert facts.keys() == {"kind", "base", "template", "pooling"}

@@ -231,6 +231,16 @@ def test_an_adapter_finds_its_base_from_any_working_directory(
     assert str(tiny_folder) not in (tmp_path / "trained" / "README.md").read_text()
 
 
+@pytest.mark.parametrize("rank", [0, 2])
+def test_a_model_trained_from_a_trained_one_names_the_language_model_below_both(
+    make_trainer: MakeTrainer, tiny_folder: Path, tmp_path: Path, rank: int
+) -> None:
+    for base, output in ((tiny_folder, "first"), (tmp_path / "first", "second"), (tmp_path / "second", "third")):
+        make_trainer(output, folder=base, lora_rank=rank).fit()
+        assert RelBERT.from_pretrained(tmp_path / output).language_model == str(tiny_folder)
+    assert RelBERT.from_pretrained(tmp_path / "third").training_record["base"] == str(tmp_path / "second")
+
+
 @pytest.mark.parametrize("rank", [0, 4])
 def test_the_same_seed_gives_the_same_model_and_another_another(make_trainer: MakeTrainer, rank: int) -> None:
     vectors = []

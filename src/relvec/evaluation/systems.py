@@ -63,7 +63,7 @@ def model_facts(model: RelBERT, source: str) -> dict[str, Any]:
     recipe = training.get("recipe", {})
     facts = {
         "kind": "relation model" if is_tuned else "vanilla",
-        "base": training.get("base") or _folder_name(source),
+        "base": model.language_model or _folder_name(source),
         "template": model.template.text,
         "pooling": model.pooling,
         "data": recipe.get("data"),

@@ -59,6 +59,7 @@ class Trainer:
     ) -> None:
         self.model, self.recipe, self.output = model, recipe, Path(output)
         self.relations = train
+        self._language_model = model.language_model or recipe.base
         if recipe.lora_rank:
             check_adapter_output(recipe.base, self.output)
         AcceleratorState._reset_state()  # else a second run of the process could not change its precision
@@ -157,7 +158,9 @@ class Trainer:
 
     def save(self, progress: Progress) -> None:
         """Write the trained model: an adapter for LoRA, a plain encoder otherwise."""
-        self.model.training_record = training_record(self.recipe, self.steps, progress)
+        record = training_record(self.recipe, self.steps, progress)
+        is_first = self._language_model == self.recipe.base
+        self.model.training_record = record if is_first else {"language_model": self._language_model, **record}
         self.model.name = self.output.name
         if self.adapter is None:
             self.model.save_pretrained(self.output)
