@@ -42,7 +42,7 @@ def model_card(model: "RelBERT") -> str:
             *_section("Training data", [str(record.get("data", _UNTRAINED))]),
             *_section("Recipe", _table(record.get("recipe", {})) or [_UNTRAINED]),
             *_section("Metrics", _table(record.get("metrics", {})) or ["None recorded."]),
-            *_section("How to use it", _USAGE.splitlines()),
+            *_section("How to use it", _USAGE.format(_source(model.name)).splitlines()),
             *_section("Citation", _CITATION.splitlines()),
         ]
     )
@@ -59,7 +59,7 @@ _USAGE = """\
 ```python
 from relvec import RelBERT
 
-model = RelBERT.from_pretrained("path/to/this/folder")
+model = RelBERT.from_pretrained("{}")
 vectors = model.encode([("Paris", "France"), ("Tokyo", "Japan")])
 ```
 
@@ -76,6 +76,11 @@ The method is that of the paper:
   year = {2021}
 }
 ```"""
+
+
+def _source(name: str) -> str:
+    """What loads a model: its name if relvec brings it, else wherever the reader has put it."""
+    return name if name in BUNDLED_MODELS else "path/to/this/folder"
 
 
 def _hub_id(base: str) -> str | None:

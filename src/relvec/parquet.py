@@ -12,7 +12,7 @@ def pyarrow() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise RelvecError("Parquet files need pyarrow; pip install 'relvec[index]'.") from error
+        raise RelvecError("Parquet files need pyarrow; run pip install 'relvec[index]'.") from error
     return pyarrow, pyarrow.parquet
 
 

@@ -12,7 +12,7 @@ from relvec.similarity import Vectors
 try:
     from sklearn.base import BaseEstimator, TransformerMixin
 except ImportError as error:
-    raise RelvecError("RelationEmbedder needs scikit-learn; install relvec[sklearn].") from error
+    raise RelvecError("RelationEmbedder needs scikit-learn; run pip install 'relvec[sklearn]'.") from error
 
 if TYPE_CHECKING:
     from relvec.model import RelBERT

@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from relvec import RelBERT
+from relvec.cli.options import LOSS_NAMES
 from relvec.encoders.adapter import adapter_config
+from relvec.training.losses import LOSSES
 
 Relvec = Callable[..., Any]
 
@@ -125,6 +127,7 @@ def test_a_dry_run_prints_the_size_and_writes_nothing(
         (["--data", "DATA", "--loss", "triplet"], "has one relation, 2 are needed"),
         (["--data", "DATA", "--lora", "-1"], "lora_rank is -1"),
         (["--data", "DATA", "--set", "exclude_benchmark_pairs=true"], "give their folder with --data-dir"),
+        (["--data", "DATA", "--exclude-benchmark-pairs"], "give their folder with --data-dir"),
         (["--config", "nowhere.toml"], "Cannot read the recipe nowhere.toml"),
         (["--data", "semeval2012"], "semeval2012"),
     ],
@@ -159,3 +162,7 @@ def test_a_score_that_is_no_number_is_named_with_its_line(relvec: Relvec, tiny_f
     result = relvec("train", "--data", path, "--base", tiny_folder, "--dry-run")
     assert result.code == 2
     assert f"{path}, line 2" in result.err
+
+
+def test_the_help_names_every_loss() -> None:
+    assert " or ".join([", ".join(list(LOSSES)[:-1]), list(LOSSES)[-1]]) == LOSS_NAMES

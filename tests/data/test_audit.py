@@ -13,7 +13,9 @@ from relvec.data.rated import RatedRelation
 from relvec.data.sources import SOURCES
 from relvec.errors import RelvecError
 
-CAPITALS = RatedRelation("capital", "places", (("Paris", "France"), ("Rome", "Italy")), (("Japan", "Tokyo"),))
+CAPITALS = RatedRelation(
+    "capital", "places", (("Paris", "France"), ("Rome", "Italy"), ("Madrid", "Spain")), (("Japan", "Tokyo"),)
+)
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def test_audit_lists_every_problem() -> None:
     bad = RatedRelation("bad", "", (("a", "b"),), (("a", "b"), ("c", "d"), ("c", "d")))
     assert audit([CAPITALS, bad, bad])[:4] == [
         Problem("bad", "", "name of 2 relations"),
-        Problem("bad", "", "fewer than 2 positives"),
+        Problem("bad", "", "fewer than 3 positives"),
         Problem("bad", "c:d", "twice negative"),
         Problem("bad", "a:b", "both positive and negative"),
     ]
@@ -76,15 +78,27 @@ def test_data_list_shows_every_name_of_the_registry() -> None:
 
 def test_data_check_counts_a_sound_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RELVEC_DATA", raising=False)
-    (tmp_path / "mine.csv").write_text("relation,category,head,tail\nr,c,a,b\nr,c,c,d\n")
+    (tmp_path / "mine.csv").write_text("relation,category,head,tail\nr,c,a,b\nr,c,c,d\nr,c,e,f\n")
     result = CliRunner().invoke(app, ["check", str(tmp_path / "mine.csv")])
     assert result.exit_code == 0
-    assert "relations\t1\ncategories\t1\npositives\t2\nnegatives\t0\ndistinct pairs\t2\nproblems\t0" in result.stdout
+    assert "relations\t1\ncategories\t1\npositives\t3\nnegatives\t0\ndistinct pairs\t3\nproblems\t0" in result.stdout
     assert "Not compared with the benchmarks" in result.stderr
 
 
+def test_data_check_cuts_at_a_threshold_and_finds_what_training_would_refuse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RELVEC_DATA", raising=False)
+    (tmp_path / "mine.csv").write_text("relation,head,tail,score\nr,a,b,1\nr,c,d,1\nr,e,f,0\n")
+    command = ["check", str(tmp_path / "mine.csv"), "--json"]
+    assert json.loads(CliRunner().invoke(app, command).stdout)["positives"] == 3
+    found = json.loads(CliRunner().invoke(app, [*command, "--threshold", "0.5"]).stdout)
+    assert (found["positives"], found["negatives"]) == (2, 1)
+    assert [problem["problem"] for problem in found["problems"]] == ["fewer than 3 positives"]
+
+
 def test_data_check_prints_the_overlap_and_fails(benchmarks: Path) -> None:
-    (benchmarks / "mine.csv").write_text("relation,head,tail\nr,Paris,France\nr,c,d\n")
+    (benchmarks / "mine.csv").write_text("relation,head,tail\nr,Paris,France\nr,c,d\nr,e,f\n")
     result = CliRunner().invoke(app, ["check", str(benchmarks / "mine.csv"), "--data-dir", str(benchmarks)])
     assert "r\tParis:France\tin analogy/sat, lexrel/bless" in result.stdout
     assert (result.exit_code, "has 1 problems" in result.stderr) == (1, True)
@@ -92,11 +106,11 @@ def test_data_check_prints_the_overlap_and_fails(benchmarks: Path) -> None:
 
 def test_data_check_speaks_json(benchmarks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RELVEC_DATA", raising=False)
-    (benchmarks / "mine.csv").write_text("relation,head,tail\nr,Paris,France\nr,c,d\n")
+    (benchmarks / "mine.csv").write_text("relation,head,tail\nr,Paris,France\nr,c,d\nr,e,f\n")
     command = ["check", str(benchmarks / "mine.csv"), "--json"]
     alone = CliRunner().invoke(app, command)
     found = json.loads(alone.stdout)
-    assert (found["distinct_pairs"], found["problems"], found["in_a_benchmark_but_for_endings"]) == (2, [], None)
+    assert (found["distinct_pairs"], found["problems"], found["in_a_benchmark_but_for_endings"]) == (3, [], None)
     result = CliRunner().invoke(app, [*command, "--data-dir", str(benchmarks)])
     (problem,) = json.loads(result.stdout)["problems"]
     assert (problem["relation"], problem["pair"], result.exit_code) == ("r", "Paris:France", 1)

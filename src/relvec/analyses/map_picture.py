@@ -32,7 +32,7 @@ def check_picture(path: str | Path) -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
-        raise RelvecError("Drawing a map needs matplotlib; pip install 'relvec[evaluate]'.") from error
+        raise RelvecError("Drawing a map needs matplotlib; run pip install 'relvec[evaluate]'.") from error
 
 
 def draw_map(found: RelationMap, path: str | Path, labels_per_relation: int = 3) -> None:

@@ -90,7 +90,7 @@ def _tsne(rows: Vectors, seed: int) -> NDArray[np.float64]:
     try:
         from sklearn.manifold import TSNE
     except ImportError as error:
-        raise RelvecError("t-SNE needs scikit-learn; pip install 'relvec[evaluate]', or choose pca.") from error
+        raise RelvecError("t-SNE needs scikit-learn; run pip install 'relvec[evaluate]', or choose pca.") from error
     perplexity = min(30.0, (len(rows) - 1) / 3)
     layout = TSNE(2, perplexity=perplexity, metric="cosine", init="pca", random_state=seed, n_jobs=1)
     return np.asarray(layout.fit_transform(rows), dtype=np.float64)

@@ -185,7 +185,7 @@ def _read_fasttext(file: Path, wanted: frozenset[str] | None) -> VectorTable:
     try:
         from gensim.models.fasttext import load_facebook_vectors
     except ImportError as error:
-        raise RelvecError(f"{file} is a fastText model; to read it, pip install 'relvec[evaluate]'.") from error
+        raise RelvecError(f"{file} is a fastText model; to read it, run pip install 'relvec[evaluate]'.") from error
     try:
         model: Any = load_facebook_vectors(str(file))
     except Exception as error:  # a broken model fails in many ways

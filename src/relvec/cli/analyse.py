@@ -20,7 +20,8 @@ def unseen(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for both models.")],
     config: Annotated[Path | None, typer.Option(help="The recipe file (TOML) of both models.")] = None,
     dataset: Annotated[
-        list[str] | None, typer.Option(help="A classification dataset by name or folder; by default all.")
+        list[str] | None,
+        typer.Option(help="A classification dataset by name or folder, by default all; may be repeated."),
     ] = None,
     data_dir: DataDir = None,
     runs: Runs = Path("runs"),
@@ -40,7 +41,7 @@ def unseen(
     try:
         from relvec.analyses.unseen_category import unseen_category
     except ImportError as error:
-        raise RelvecError(f"This analysis needs {error.name}; install relvec[train,evaluate].") from error
+        raise RelvecError(f"This analysis needs {error.name}; run pip install 'relvec[train,evaluate]'.") from error
     found = unseen_category(
         recipe,
         category,

@@ -43,6 +43,9 @@ def list_sources(json: Json = False) -> None:
 @app.command()
 def check(
     source: Annotated[str, typer.Argument(help="A name, a file, a folder or a hub id.")] = DEFAULT_SOURCE,
+    threshold: Annotated[
+        float | None, typer.Option(help="The least score of a positive; by default the 10 best pairs are positive.")
+    ] = None,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
@@ -50,7 +53,7 @@ def check(
 
     The exit code is 1 if there are any.
     """
-    relations = load(source, data_dir=data_dir)
+    relations = load(source, data_dir=data_dir, threshold=threshold)
     benchmarks = data_folder(data_dir)
     problems = audit(relations, benchmarks)
     counts, rows = _counts(relations), [[row.relation, row.pair, row.what] for row in problems]

@@ -16,7 +16,7 @@ from relvec.cli.evaluate_options import (
     summary,
     typed_command,
 )
-from relvec.cli.options import Model, print_json, print_table, with_shared_options
+from relvec.cli.options import LOSS_NAMES, Model, print_json, print_table, with_shared_options
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
 from relvec.training.limits import LARGEST_SEED
@@ -109,7 +109,7 @@ def classification(
         list[str] | None, typer.Option(help="A class to leave out, such as EVALution's `part of`; may be repeated.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides the classifier's first weights.")] = 0,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Classifiers trained at once; default: one a core.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Classifiers trained at once; by default one a core.")] = None,
     run: Run,
 ) -> None:
     """F1 on lexical relation classification: BLESS, CogALexV, EVALution, K&H+N, ROOT09."""
@@ -176,7 +176,7 @@ def loss(
     template: Template = None,
     pooling: Pooling = None,
     data: Annotated[str, typer.Option(help="Training data by name, file, folder or hub id.")] = "semeval2012",
-    loss: Annotated[str, typer.Option(help="The loss, by name.")] = "triplet",
+    loss: Annotated[str, typer.Option(help=f"{LOSS_NAMES}.")] = "triplet",
     run: Run,
 ) -> None:
     """Loss on the held-out pairs of training data, to choose prompts and recipes by."""

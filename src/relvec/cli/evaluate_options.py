@@ -20,23 +20,29 @@ if TYPE_CHECKING:
     from relvec.pairs import Pair
 
 Template = Annotated[str | None, typer.Option(help="Another prompt for the model: 1 to 5, or a text.")]
-Pooling = Annotated[str | None, typer.Option(help="Another pooling for the model.")]
+Pooling = Annotated[str | None, typer.Option(help="Another pooling for the model: average, average_no_mask or mask.")]
 Runs = Annotated[Path, typer.Option(help="The folder in which results are kept, for `relvec report`.")]
-Datasets = Annotated[list[str] | None, typer.Option("--dataset", help="A dataset by name or path; default: all.")]
+Datasets = Annotated[
+    list[str] | None, typer.Option("--dataset", help="A dataset by name or path, by default all; may be repeated.")
+]
 
 
 @dataclass(frozen=True)
 class Chosen:
     """What is evaluated: a model, perhaps with another prompt, or a baseline with its settings."""
 
-    model: Annotated[str | None, typer.Option("--model", "-m", help="A model name, a folder or a hub id.")] = None
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help=f"A model name (by default {DEFAULT_MODEL}), a folder or a hub id."),
+    ] = None
     template: Template = None
     pooling: Pooling = None
     baseline: Annotated[
         str | None, typer.Option(help="A baseline instead of a model; `relvec baselines` lists them.")
     ] = None
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of the baseline, as name=value.", metavar="NAME=VALUE")
+        list[str] | None,
+        typer.Option("--set", help="A setting of the baseline, as name=value; may be repeated.", metavar="NAME=VALUE"),
     ] = None
 
     def check(self, task: str) -> None:

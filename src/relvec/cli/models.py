@@ -29,7 +29,7 @@ def model_rows() -> list[dict[str, object]]:
                 "kind": "base encoder",
                 "parameters": base.parameters,
                 "download": base.download_size,
-                "source": f"hub {base.hub_id}, or {len(base.packages)} wheel(s) of the package index",
+                "source": f"hub {base.hub_id}, or the package index",
                 "here": base_folder(base).is_dir(),
                 "description": base.description,
                 **_measured(base.measured),

@@ -29,6 +29,7 @@ Device = Annotated[
     str | None, typer.Option(callback=_check_device, help="cpu, cuda or mps; by default the fastest there is.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+LOSS_NAMES = "triplet, classification, triplet+classification, infonce, infoloob or contrastive"
 ScoringOption = Annotated[str, typer.Option(help="forward, reverse or bidirectional.")]
 DataDir = Annotated[
     Path | None, typer.Option(help="The folder with the datasets; by default $RELVEC_DATA, else the hub.")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from relvec.cli.options import DataDir, Json, print_json, print_table
+from relvec.cli.options import LOSS_NAMES, DataDir, Json, print_json, print_table
 from relvec.errors import RelvecError
 
 
@@ -15,22 +15,38 @@ def train(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the trained model.")] = Path("my-model"),
     config: Annotated[Path | None, typer.Option(help="A recipe file (TOML); options below change it.")] = None,
     data: Annotated[
-        list[str] | None, typer.Option(help="bundled, semeval2012, a file, a folder or a hub dataset; may be repeated.")
+        list[str] | None,
+        typer.Option(help="bundled (the default), semeval2012, a file, a folder or a hub dataset; may be repeated."),
     ] = None,
-    base: Annotated[str | None, typer.Option(help="The encoder to start from: a name, a folder or a hub id.")] = None,
-    template: Annotated[str | None, typer.Option(help="1 to 5 for the paper's, or a template of your own.")] = None,
-    pooling: Annotated[str | None, typer.Option(help="average, average_no_mask or mask.")] = None,
+    base: Annotated[
+        str | None, typer.Option(help="The encoder to start from: a name (by default mpnet), a folder or a hub id.")
+    ] = None,
+    template: Annotated[
+        str | None, typer.Option(help="1 to 5 for the paper's, or a text; by default `[h] <mask> [t]`.")
+    ] = None,
+    pooling: Annotated[str | None, typer.Option(help="average, average_no_mask or mask (the default).")] = None,
     prompt: Annotated[str | None, typer.Option(help="The folder of a learned prompt (`relvec prompt`).")] = None,
-    loss: Annotated[str | None, typer.Option(help="The loss, by name.")] = None,
-    steps: Annotated[int | None, typer.Option(help="How many steps to train.")] = None,
+    loss: Annotated[str | None, typer.Option(help=f"{LOSS_NAMES}; by default contrastive.")] = None,
+    steps: Annotated[int | None, typer.Option(help="How many steps to train; by default 150.")] = None,
     lora: Annotated[
-        int | None, typer.Option(help="The rank of the adapter; 0 trains all weights, with a learning rate to suit.")
+        int | None,
+        typer.Option(
+            help="The rank of the adapter, by default 16; 0 trains all weights, with a learning rate to suit."
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Decides every random choice.")] = None,
-    exclude_category: Annotated[list[str] | None, typer.Option(help="A category to leave out.")] = None,
-    exclude_relation: Annotated[list[str] | None, typer.Option(help="A relation to leave out.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides every random choice; by default 0.")] = None,
+    exclude_category: Annotated[
+        list[str] | None, typer.Option(help="A category to leave out; may be repeated.")
+    ] = None,
+    exclude_relation: Annotated[
+        list[str] | None, typer.Option(help="A relation to leave out; may be repeated.")
+    ] = None,
+    exclude_benchmark_pairs: Annotated[
+        bool, typer.Option("--exclude-benchmark-pairs", help="Leave out what the benchmarks of --data-dir have.")
+    ] = False,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Any setting of a recipe, as name=value.", metavar="NAME=VALUE")
+        list[str] | None,
+        typer.Option("--set", help="Any setting of a recipe, as name=value; may be repeated.", metavar="NAME=VALUE"),
     ] = None,
     data_dir: DataDir = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the size of the run.")] = False,
@@ -49,6 +65,7 @@ def train(
         "seed": seed,
         "exclude_categories": exclude_category,
         "exclude_relations": exclude_relation,
+        "exclude_benchmark_pairs": exclude_benchmark_pairs or None,  # a recipe may say so itself
     }
     for setting in settings or []:
         name, equals, value = setting.partition("=")
@@ -63,7 +80,7 @@ def train(
     try:
         from relvec.training import run
     except ImportError as error:
-        raise RelvecError(f"Training needs {error.name}; install relvec[train].") from error
+        raise RelvecError(f"Training needs {error.name}; run pip install 'relvec[train]'.") from error
     if dry_run:
         plan = run.plan(recipe, output, data_dir)
         if json:

@@ -54,7 +54,9 @@ def benchmark_folder(data_dir: str | Path | None) -> Path:
     """Where the benchmarks are whose pairs shall be left out."""
     folder = data_folder(data_dir)
     if folder is None:
-        raise RelvecError("Leaving out benchmark pairs needs the benchmarks; give their folder with --data-dir.")
+        raise RelvecError(
+            "Leaving out benchmark pairs needs the benchmarks; give their folder with --data-dir or RELVEC_DATA."
+        )
     return folder
 
 

@@ -13,7 +13,7 @@ Part = Literal["train", "valid"]
 TOP = 10
 BOTTOM = 10
 _VALIDATION_PLACES = (0, 8)
-_MINIMUM_POSITIVES = 3  # one is held out, two are needed to compare
+MINIMUM_POSITIVES = 3  # one is held out, two are needed to compare
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,8 @@ def check_relations(relations: Sequence[RatedRelation]) -> None:
     if uses > 1:
         raise RelvecError(f"The name {name!r} stands for {uses} relations; give each its own.")
     for relation in relations:
-        if len(relation.positives) < _MINIMUM_POSITIVES:
-            count = f"{len(relation.positives)} positives, {_MINIMUM_POSITIVES} are needed (one is held out)"
+        if len(relation.positives) < MINIMUM_POSITIVES:
+            count = f"{len(relation.positives)} positives, {MINIMUM_POSITIVES} are needed (one is held out)"
             raise RelvecError(f"Relation {relation.name!r} has {count}; add pairs.")
 
 

@@ -19,7 +19,7 @@ def faiss() -> Any:
     try:
         import faiss as module
     except ImportError as error:
-        raise RelvecError("The pair index needs FAISS; pip install 'relvec[index]'.") from error
+        raise RelvecError("The pair index needs FAISS; run pip install 'relvec[index]'.") from error
     return module
 
 

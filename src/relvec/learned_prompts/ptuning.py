@@ -51,7 +51,7 @@ def ptune(
     """Learn a prompt for `base` and save model and prompt in one folder; a run that was killed goes on where it was.
 
     An epoch is the paper's: 450 triples a relation with their in-batch negatives, and 5,040 a category, in batches of
-    `triples_per_batch`. A step encodes each distinct pair of its batch once: on the paper's data, with its batches of
+    `triples_per_batch`. A step encodes each distinct pair of its batch once: on the paper's data, in batches of
     64, about 360 pairs a step and 200,000 an epoch of 556 steps. `steps`, if given, is the length of the run instead.
     The embeddings with the lowest validation loss are kept; it is computed at the start, every `evaluate_every` steps,
     when the run also becomes safe against being killed, and at the end. In the history, the `loss` of step 0 is over

@@ -30,7 +30,7 @@ def add_lora(encoder: PreTrainedModel, rank: int) -> "PeftModel":
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError as error:
-        raise RelvecError("Adapters are trained with peft; pip install 'relvec[train]', or use rank 0.") from error
+        raise RelvecError("Adapters are trained with peft; run pip install 'relvec[train]', or use rank 0.") from error
     config = LoraConfig(r=rank, lora_alpha=ALPHA_PER_RANK * rank, target_modules=block_linears(encoder), bias="none")
     return get_peft_model(encoder, config)
 

@@ -72,7 +72,9 @@ class Recipe:
     threshold: Annotated[float | None, "in place of `top` and `bottom`: the least score of a positive"] = None
     exclude_categories: Annotated[list[str], "categories to leave out"] = field(default_factory=list)
     exclude_relations: Annotated[list[str], "relations to leave out"] = field(default_factory=list)
-    exclude_benchmark_pairs: Annotated[bool, "leave out benchmark pairs, in any form (needs `--data-dir`)"] = False
+    exclude_benchmark_pairs: Annotated[
+        bool, "leave out benchmark pairs, in any form (needs `--data-dir` or `RELVEC_DATA`)"
+    ] = False
 
     evaluate_every: Annotated[int, "steps from one evaluation, and checkpoint, to the next"] = 50
     patience: Annotated[int, "stop after so many evaluations without a lower loss; 0 trains to the end"] = 0
