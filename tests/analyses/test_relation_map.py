@@ -90,10 +90,10 @@ def test_a_picture_of_another_kind_is_refused(tmp_path: Path) -> None:
 def test_a_missing_library_is_named_with_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = relation_map(PlantedVectors(), GROUPS)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(RelvecError, match=r"needs matplotlib; pip install 'relvec\[evaluate\]'"):
+    with pytest.raises(RelvecError, match=r"needs matplotlib; run pip install 'relvec\[evaluate\]'"):
         draw_map(found, tmp_path / "map.svg")
     monkeypatch.setitem(sys.modules, "sklearn.manifold", None)
-    with pytest.raises(RelvecError, match=r"needs scikit-learn; pip install 'relvec\[evaluate\]'"):
+    with pytest.raises(RelvecError, match=r"needs scikit-learn; run pip install 'relvec\[evaluate\]'"):
         relation_map(PlantedVectors(), GROUPS, "tsne")
 
 
