@@ -402,6 +402,12 @@ class TestCheckpoint:
         assert mine | {"vocab.json"} <= found
         assert not stale & found
 
+    def test_a_readme_that_is_no_models_is_not_overwritten(self, tiny: RelBERT, tmp_path: Path) -> None:
+        (tmp_path / "README.md").write_text("mine")
+        with pytest.raises(RelvecError, match=r"has a README.md that is no model's; choose another folder"):
+            tiny.save_pretrained(tmp_path)
+        assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
     def test_a_failed_save_leaves_nothing(self, tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tiny.tokenizer, "save_pretrained", _fail)
         with pytest.raises(RelvecError, match="disk full"):

@@ -55,6 +55,8 @@ def test_pairs_come_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
         ("pairs.tsv", b"a\tb\nc\n", "line 2: 1 columns where 2 are expected; separate two words by one tab"),
         ("pairs.tsv", b"a\tb\n\t \nc\t \n", "line 3: a word of the pair is empty"),
         ("pairs.csv", b"caf\xe9,drink\n", "line 1: not UTF-8 text; save the file as UTF-8"),
+        ("pairs.csv", b'cup,tea\nquote,"\nParis,France\nTokyo,Japan\n', "line 2: a quote is not closed"),
+        ("pairs.csv", b'cup,tea\n"p"q,r\n', "line 2: a quote is not closed"),
         ("pairs.jsonl", b'["a", "b"]\n{"head": 1}\n', 'line 2: no "head" and "tail"'),
         ("pairs.jsonl", b'["a", "b"]\n["a"]\n', "line 2: expected a pair of words"),
         ("pairs.jsonl", b'["a", 1]\n', "line 1: 1 is not a word"),
@@ -100,6 +102,15 @@ def test_any_collection_of_pairs_is_accepted(collection: Any) -> None:
 def test_a_prototype_is_no_pair() -> None:
     with pytest.raises(RelvecError, match="Pair 2: expected a pair of words"):
         as_pairs([("a", "b"), Prototype([("c", "d")])])
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+def test_a_relation_may_be_a_number(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"pairs{ending}"
+    frame = pd.DataFrame({"head": ["Paris"], "tail": ["France"], "relation": [7]})
+    write = {".csv": lambda: frame.to_csv(path, index=False), ".parquet": lambda: frame.to_parquet(path)}
+    write.get(ending, lambda: frame.to_json(path, orient="records", lines=True))()
+    assert read_related_pairs(path) == [(("Paris", "France"), "7")]
 
 
 @pytest.mark.parametrize("column", ["relation", "predicate", "Relation"])

@@ -25,9 +25,8 @@ from relvec.encoders.loading import (
     token_limit,
 )
 from relvec.encoders.resolve import adapters_and_base, resolve
-from relvec.encoders.saving import MODEL_FILES, save_encoder
+from relvec.encoders.saving import MODEL_FILES, check_output, save_encoder
 from relvec.encoders.side_by_side import side_by_side
-from relvec.errors import RelvecError
 from relvec.files import folder_written_whole
 from relvec.pooling import pool
 from relvec.prompts import DEFAULT_TEMPLATE, Template
@@ -102,8 +101,7 @@ class RelBERT(RelationModel):
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the published format: a plain encoder folder with `relbert_config` in config.json, and a card."""
         target = Path(folder)
-        if target.is_file():
-            raise RelvecError(f"{target} is a file; choose a folder to save the model in.")
+        check_output(target)
         self.encoder.config.relbert_config = self._relbert_config()
         with folder_written_whole(target, stale=MODEL_FILES) as partial:
             save_encoder(self.encoder, self.tokenizer, partial)

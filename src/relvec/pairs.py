@@ -244,23 +244,23 @@ def _read_colon(lines: list[str], name: str) -> Iterator[_Row]:
 
 
 def _read_csv(lines: list[str], name: str) -> Iterator[_Row]:
-    return _read_table(csv_rows(lines), name, "comma")
+    return _read_table(csv_rows(lines, name), name, "comma")
 
 
 def _read_tsv(lines: list[str], name: str) -> Iterator[_Row]:
     return _read_table(tsv_rows(lines), name, "tab")
 
 
-def csv_rows(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Line numbers and cells; a cell may be quoted."""
-    rows = csv.reader(io.StringIO("\n".join(lines)))
+def csv_rows(lines: list[str], name: str) -> Iterator[tuple[int, list[str]]]:
+    """Line numbers and cells; a cell may be quoted. `name` is the file's, for errors."""
+    rows = csv.reader(io.StringIO("\n".join(lines)), strict=True)  # else an open quote takes all that follows
     start = 1
     try:
         for row in rows:
             yield rows.line_num, row
             start = rows.line_num + 1
     except csv.Error as error:
-        raise RelvecError(f"The cell that begins at line {start} has no end ({error}); close its quote.") from error
+        raise RelvecError(f"{name}, line {start}: a quote is not closed ({error}); close it, or double it.") from error
 
 
 def tsv_rows(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
@@ -319,7 +319,10 @@ def _read_parquet(path: Path) -> list[_Row]:
         raise RelvecError(f"{path} holds no pair; write one pair a row.")
     column = _relation_column(table.column_names)
     labels = [None] * len(pairs) if column is None else table.column(column).to_pylist()
-    return [(pair, label.strip() if isinstance(label, str) else "") for pair, label in zip(pairs, labels, strict=True)]
+    return [
+        (pair, as_label(label, f"{path}, row {number}: "))
+        for number, (pair, label) in enumerate(zip(pairs, labels, strict=True), start=1)
+    ]
 
 
 def _read_jsonl(lines: list[str], name: str) -> Iterator[_Row]:
@@ -332,7 +335,7 @@ def _read_jsonl(lines: list[str], name: str) -> Iterator[_Row]:
             if columns is None:
                 raise RelvecError(f'{where}no "head" and "tail"; write {{"head": "Paris", "tail": "France"}}.')
             row = [row[keys[column]] for column in columns]
-        yield as_pair(row, where), as_label(relation, where) if isinstance(relation, str) else ""
+        yield as_pair(row, where), as_label(relation, where)
 
 
 def json_rows(lines: list[str], name: str) -> Iterator[tuple[str, Any]]:

@@ -44,6 +44,14 @@ def test_train_and_merge_make_models_that_load(
     assert RelBERT.from_pretrained(tmp_path / "plain").fingerprint == RelBERT.from_pretrained(model).fingerprint
 
 
+@pytest.mark.parametrize("rank", ["0", "2"])
+def test_merge_leaves_a_readme_of_the_users_alone(relvec: Relvec, tiny_folder: Path, tmp_path: Path, rank: str) -> None:
+    (tmp_path / "README.md").write_text("mine")
+    result = relvec("merge", tiny_folder, "--lora", rank, "-o", tmp_path)
+    assert (result.code, "has a README.md that is no model's" in result.err) == (2, True)
+    assert (tmp_path / "README.md").read_text() == "mine"
+
+
 def test_train_speaks_json(relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path) -> None:
     arguments = ["train", "--data", data, "--base", tiny_folder, "-o", tmp_path / "model", "--lora", "2", *QUICK]
     found = json.loads(relvec(*arguments, "--json").out)

@@ -13,9 +13,11 @@ def merge(
 ) -> None:
     """Write a model as plain weights that load anywhere, or the mean of several; with --lora, as a small adapter."""
     from relvec.averaging import average
+    from relvec.encoders.saving import check_output
     from relvec.errors import RelvecError
     from relvec.model import RelBERT
 
+    check_output(output)
     loaded = [RelBERT.from_pretrained(model, device="cpu") for model in models]
     merged = average(loaded)
     merged.name = output.name

@@ -15,7 +15,7 @@ def model_rows() -> list[dict[str, object]]:
                 "name": bundled.name,
                 "kind": "relation model",
                 "parameters": base.parameters,
-                "download": 0,
+                "download": base.download_size,
                 "source": f"bundled, over {base.name}",
                 "here": base_folder(base).is_dir(),
                 "description": bundled.description,

@@ -121,7 +121,7 @@ def _read_frame(frame: Any) -> Iterator[RatedPair]:
 
 def _read_csv(path: Path) -> Iterator[RatedPair]:
     name, lines = read_lines(path)
-    return _read_table(csv_rows(lines), name)
+    return _read_table(csv_rows(lines, name), name)
 
 
 def _read_tsv(path: Path) -> Iterator[RatedPair]:

@@ -33,10 +33,18 @@ def adapter_config(folder: Path) -> dict[str, Any]:
         raise RelvecError(f"{folder / CONFIG_NAME} is not the JSON of an adapter; fetch it again.") from error
     if missing:
         raise RelvecError(f"{folder / CONFIG_NAME} lacks {', '.join(sorted(missing))}; fetch it again.")
+    if not (
+        _is_size(config["r"]) and _is_size(config["lora_alpha"]) and isinstance(config["base_model_name_or_path"], str)
+    ):
+        raise RelvecError(f"{folder / CONFIG_NAME} names no base, or no rank and alpha above 0; fetch it again.")
     special = [name for name in _PLAIN_ONLY if config.get(name)]
     if config.get("peft_type") != "LORA" or special or config.get("bias", "none") != "none":
         raise RelvecError(f"The adapter in {folder} is not a plain LoRA; merge it with the library that made it.")
     return config
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int | float) and value > 0
 
 
 def adapter_scale(config: dict[str, Any]) -> float:

@@ -55,7 +55,7 @@ class QuickModel(RelationModel):
             return cls._opened(folder, name)
         except RelvecError:
             raise
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
             raise NotQuickError(str(error)) from error
 
     @classmethod
