@@ -1,12 +1,13 @@
 """Encoding a long list of pairs into a file, in steps that survive an interruption.
 
-Finished vectors are appended to `<output>.partial`; the same job started again goes on from there.
+Finished vectors are appended to `<output>.partial`; the same job started again goes on from there. The file begins with
+`HEADER` and the digest of its job, so that neither another job's vectors nor a user's file are taken for its own.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,6 +21,8 @@ from relvec.relation_model import BATCH_SIZE, RelationModel
 from relvec.similarity import Vectors
 
 PAIRS_PER_STEP = 2048
+HEADER = b"relvec vectors 1"  # 16 bytes, so that the numbers after it are aligned
+WIDE_BYTES = 2**28  # text up to here may be wide: no machine minds
 
 
 def embed_to_file(
@@ -49,6 +52,7 @@ def embed_to_file(
     listed = as_pairs(pairs)
     if not listed:
         raise RelvecError("There is no pair to encode; give at least one.")
+    check_text_width(target, zip(*listed, strict=True), model.dim)
     distinct = list(dict.fromkeys(listed))
     with encoded_in_steps(
         model,
@@ -59,9 +63,11 @@ def embed_to_file(
         truncate=truncate,
         show_progress=show_progress,
     ) as (encoded, done):
-        row_of = {pair: row for row, pair in enumerate(distinct)}
+        if len(distinct) < len(listed):  # else the vectors can stay on disk
+            row_of = {pair: row for row, pair in enumerate(distinct)}
+            encoded = encoded[[row_of[pair] for pair in listed]]
         with written_whole(target) as path, path.open("wb") as file:
-            write(file, listed, encoded[[row_of[pair] for pair in listed]])
+            write(file, listed, encoded)
     return done
 
 
@@ -78,46 +84,88 @@ def encoded_in_steps(
 ) -> Iterator[tuple[Vectors, int]]:
     """The vectors of distinct pairs, read from disk as they are needed, and how many of them an earlier run had done.
 
-    They lie in `<output>.partial`, which goes once the block has put them to use.
+    They lie in `<output>.partial`, which goes once the block has put them to use; until then no other run may use it.
     """
+    if batch_size < 1:
+        raise RelvecError(f"A batch of {batch_size} pairs is impossible; use 1 or more.")
     for start in range(0, len(pairs), PAIRS_PER_STEP):  # a pair that cannot be encoded is named before the work
         model.token_ids(pairs[start : start + PAIRS_PER_STEP], truncate)
     partial = output.with_name(f"{output.name}.partial")
     job = hashlib.sha256(repr((model.fingerprint, normalize, truncate, list(pairs))).encode()).digest()
-    done = _finished_rows(partial, job, model.dim)
+    beginning = HEADER + job
     try:
-        with (
-            partial.open("r+b" if done else "wb") as file,
-            progress_bar(len(pairs), "Encoding", show=show_progress, initial=done) as bar,
-        ):
-            if not done:
-                file.write(job)
-            file.truncate(len(job) + done * _row_bytes(model.dim))
-            file.seek(0, 2)
-            for start in range(done, len(pairs), PAIRS_PER_STEP):
-                step = pairs[start : start + PAIRS_PER_STEP]
-                vectors = model.encode(step, batch_size=batch_size, normalize=normalize, truncate=truncate)
-                file.write(vectors.tobytes())
-                file.flush()
-                bar.update(len(step))
-        shape = (len(pairs), model.dim)
-        yield np.memmap(partial, dtype=np.float32, mode="r", offset=len(job), shape=shape), done
+        with _locked(output):
+            done = _finished_rows(partial, beginning, model.dim)
+            with (
+                partial.open("r+b" if done else "wb") as file,
+                progress_bar(len(pairs), "Encoding", show=show_progress, initial=done) as bar,
+            ):
+                if not done:
+                    file.write(beginning)
+                file.truncate(len(beginning) + done * _row_bytes(model.dim))
+                file.seek(0, 2)
+                for start in range(done, len(pairs), PAIRS_PER_STEP):
+                    step = pairs[start : start + PAIRS_PER_STEP]
+                    vectors = model.encode(step, batch_size=batch_size, normalize=normalize, truncate=truncate)
+                    file.write(vectors.tobytes())
+                    file.flush()
+                    bar.update(len(step))
+            shape = (len(pairs), model.dim)
+            yield np.memmap(partial, dtype=np.float32, mode="r", offset=len(beginning), shape=shape), done
+            partial.unlink()
     except OSError as error:
-        raise RelvecError(f"Cannot write {output}: {error.strerror}; choose another place or free space.") from error
-    partial.unlink()
+        reason = error.strerror or error
+        raise RelvecError(f"Cannot write {output}: {reason}; choose another place or free space.") from error
 
 
-def _finished_rows(partial: Path, job: bytes, dim: int) -> int:
-    """How many vectors of this very job a broken-off run has left."""
-    if not partial.is_file():
+@contextmanager
+def _locked(output: Path) -> Iterator[None]:
+    """One run at a time writes an output; a second one is refused."""
+    from filelock import FileLock, Timeout
+
+    place = output.with_name(f".{output.name}.partial.lock")
+    lock = FileLock(place)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise RelvecError(f"Another run is writing {output}; wait for it or choose another output.") from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # some systems keep a file that is open, but then the lock removes its own
+            place.unlink()  # while it is held: a lock that has lost its name is not given to the next
+        lock.release()
+
+
+def _finished_rows(partial: Path, beginning: bytes, dim: int) -> int:
+    """How many vectors of this very job a broken-off run has left; a file with anything else in it is refused."""
+    if not partial.exists():
         return 0
     with partial.open("rb") as file:
-        same_job = file.read(len(job)) == job
-    return (partial.stat().st_size - len(job)) // _row_bytes(dim) if same_job else 0
+        found = file.read(len(beginning))
+    size = partial.stat().st_size
+    if not found.startswith(HEADER[: len(found)]):
+        raise RelvecError(f"{partial} is no unfinished work of relvec; move it away or choose another output.")
+    if found != beginning and size > len(beginning):
+        fix = "finish it, remove the file or choose another output"
+        raise RelvecError(f"{partial} holds the vectors of another job that was broken off; {fix}.")
+    return max(size - len(beginning), 0) // _row_bytes(dim)
 
 
 def _row_bytes(dim: int) -> int:
     return dim * np.dtype(np.float32).itemsize
+
+
+def check_text_width(output: Path, columns: Iterable[Sequence[str]], dim: int) -> None:
+    """Refuse a .npz file whose text would outgrow its vectors: numpy makes all words as wide as the longest."""
+    if output.suffix.lower() != ".npz":
+        return
+    cells = [(len(column), max(map(len, column))) for column in columns]
+    text_bytes = sum(4 * count * letters for count, letters in cells)
+    if text_bytes > max(WIDE_BYTES, cells[0][0] * _row_bytes(dim)):
+        longest = max(letters for _, letters in cells)
+        problem = f"the longest word has {longest:,} letters, and all would take its room, {text_bytes / 1e9:.1f} GB"
+        raise RelvecError(f"{output} cannot hold these pairs ({problem}); write a .parquet file or shorten the word.")
 
 
 def _write_npz(file: BinaryIO, pairs: Sequence[Pair], vectors: Vectors) -> None:

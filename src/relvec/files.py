@@ -30,6 +30,10 @@ def written_whole(path: str | Path) -> Iterator[Path]:
         yield partial
         partial.chmod(0o666 & ~_umask())
         partial.replace(target)
+    except OSError as error:
+        raise RelvecError(
+            f"Cannot write {target}: {error.strerror or error}; choose another place or free space."
+        ) from error
     finally:
         partial.unlink(missing_ok=True)
 

@@ -45,6 +45,10 @@ def test_words_are_ranked_by_relational_similarity_and_pairs_of_the_index_have_t
         assert score == pytest.approx(similarity[word] + ATTESTED * (word in partners), abs=1e-5)
 
 
+def test_blanks_around_a_word_change_nothing(tiny: RelBERT, index: PairIndex) -> None:
+    assert complete(tiny, index, " Paris", "France ", "  Tokyo ") == complete(tiny, index, "Paris", "France", "Tokyo")
+
+
 def test_a_removed_pair_has_no_start(tiny: RelBERT, index: PairIndex) -> None:
     before = dict(complete(tiny, index, "Paris", "France", "cats", 30))
     index.remove([("cats", "dogs")])

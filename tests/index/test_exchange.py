@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from relvec import RelBERT, RelvecError
 from relvec.embedding_file import embed_to_file
 from relvec.index.exchange import export_index, import_index
-from relvec.index.pair_files import FORMATS, read_pair_file
+from relvec.index.pair_files import FORMATS, PairFile, read_pair_file
 from relvec.index.pair_index import PairIndex
 from relvec.index.pair_key import key_of, pair_of
 from relvec.pairs import Pair
@@ -126,6 +126,10 @@ def bad_files(folder: Path) -> dict[str, str]:
     np.savez(folder / "missing.npz", head=words, vectors=ones)
     np.savez(folder / "shape.npz", head=words[:1], tail=words, vectors=ones)
     np.savez(folder / "nan.npz", head=words, tail=words, vectors=ones * np.nan)
+    np.savez(folder / "huge.npz", head=words, tail=words, vectors=np.full((2, 16), 1e39))
+    np.savez(folder / "single.npz", head="a", tail="b", vectors=ones)
+    with (folder / "array.npz").open("wb") as file:
+        np.save(file, ones)
     np.savez(folder / "none.npz", head=words[:0], tail=words[:0], vectors=ones[:0])
     np.savez(folder / "labels.npz", head=words, tail=words, vectors=ones, relation=words[:1])
     np.savez(folder / "numbers.npz", head=words, tail=words, vectors=ones, relation=np.arange(2))
@@ -144,6 +148,7 @@ def bad_files(folder: Path) -> dict[str, str]:
         "ragged": {"vector": [[1.0], [1.0, 2.0]]},
         "text": {"vector": ["x", "y"]},
         "relation": {"vector": [[1.0] * 16] * 2, "relation": [1, 2]},
+        "huge": {"vector": [[1e39] * 16] * 2},
     }
     for name, extra in more.items():
         parquet.write_table(pyarrow.table({**columns, **extra}), folder / f"{name}.parquet")
@@ -152,6 +157,10 @@ def bad_files(folder: Path) -> dict[str, str]:
         "missing.npz": "is no file of pair vectors",
         "shape.npz": "has head (1,), tail (2,)",
         "nan.npz": "row 1: the vector has a number that is not finite",
+        "huge.npz": "row 1: the vector has a number that is not finite",
+        "huge.parquet": "row 1: the vector has a number that is not finite",
+        "single.npz": "has head (), tail ()",
+        "array.npz": "is no file of pair vectors",
         "none.npz": "holds no pair",
         "labels.npz": "has head (2,) and relation (1,)",
         "numbers.npz": "row 1: the relation 0 is not text",
@@ -168,6 +177,7 @@ def bad_files(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_bad_files_are_one_sentence(tiny: RelBERT, tmp_path: Path) -> None:
     for name, message in bad_files(tmp_path).items():
         with pytest.raises(RelvecError) as caught:
@@ -182,3 +192,33 @@ def test_bad_files_are_one_sentence(tiny: RelBERT, tmp_path: Path) -> None:
 def test_an_impossible_output_is_refused(index: PairIndex, tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(RelvecError, match=message):
         export_index(index, tmp_path / name)
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_full_disk_is_one_sentence(
+    index: PairIndex, tmp_path: Path, ending: str, full_disk: Callable[[], Any]
+) -> None:
+    with pytest.raises(RelvecError, match=r"^Cannot write .*; .*free space\.$") as caught, full_disk():
+        export_index(index, tmp_path / f"vectors{ending}")
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_vectors_without_a_cosine_are_not_of_this_model(
+    tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = PairFile(PAIRS, np.full((len(PAIRS), tiny.dim), np.nan, dtype=np.float32), RELATIONS)
+    monkeypatch.setattr("relvec.index.exchange.read_pair_file", lambda _: nowhere)
+    with pytest.raises(RelvecError, match="vectors of another model"):
+        import_index("v.npz", tmp_path / "my.index", model=tiny)
+
+
+def test_one_long_word_does_not_make_a_giant_npz_file(
+    tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relvec.embedding_file.WIDE_BYTES", 1000)
+    index = PairIndex.of(tiny, [*PAIRS, ("a", "b")], relations=["long " * 20, *[""] * 5])
+    with pytest.raises(RelvecError, match=r"longest word has 99 letters.*; write a \.parquet file"):
+        export_index(index, tmp_path / "v.npz")
+    export_index(index, tmp_path / "v.parquet")
+    assert [file.name for file in tmp_path.iterdir()] == ["v.parquet"]

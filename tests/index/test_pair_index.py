@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -179,6 +180,20 @@ def test_pairs_may_be_a_frame_and_vectors_lists(tiny: RelBERT) -> None:
     index = PairIndex.of_vectors(frame, vectors, model=tiny)
     assert index.pairs.pairs() == PAIRS
     assert index.add(tiny, [("x", "y")], vectors=tiny.encode([("x", "y")]).tolist()) == 1
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("number", [np.nan, np.inf, 1e39])
+@pytest.mark.parametrize("make", [np.asarray, np.ndarray.tolist])
+def test_vectors_that_are_not_finite_are_refused(
+    tiny: RelBERT, index: PairIndex, number: float, make: Callable[[Any], Any]
+) -> None:
+    vectors = tiny.encode([("x", "y"), ("ice cream", "cone")]).astype(np.float64)
+    vectors[1, 3] = number
+    with pytest.raises(RelvecError, match="The vector of ice cream:cone has a number that is not finite"):
+        PairIndex.of_vectors([("x", "y"), ("ice cream", "cone")], make(vectors), model=tiny)
+    with pytest.raises(RelvecError, match="The vector of ice cream:cone has a number that is not finite"):
+        index.add(tiny, [("x", "y"), ("ice cream", "cone")], vectors=make(vectors))
 
 
 def test_a_lone_relation_label_is_one_label(tiny: RelBERT) -> None:

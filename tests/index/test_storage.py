@@ -1,14 +1,19 @@
 import json
 import multiprocessing
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from relvec import RelBERT, RelvecError
 from relvec.index import storage
+from relvec.index.building import build_index
 from relvec.index.pair_index import PairIndex
 from relvec.index.storage import read_meta
+from relvec.index.vocabulary import PairVocabulary
 
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("cats", "dogs")]
 
@@ -163,12 +168,75 @@ def test_a_changed_byte_among_the_pairs_is_one_sentence(folder: Path) -> None:
         PairIndex.load(folder)
 
 
-@pytest.mark.parametrize("name", ["thesis.doc", "meta.json"])
-def test_a_folder_of_other_things_is_not_written_to(tiny: RelBERT, tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text('{"work": "of years"}')
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["thesis.doc"],
+        ["meta.json"],
+        ["pairs-en.npz"],
+        ["vectors-en.faiss"],
+        ["pairs-1.npz"],  # what `relvec embed` may have written
+        [".pre-commit-config.yaml"],
+        [".env"],
+        ["locksmith.txt"],
+        ["lock", "pairs-en.npz"],
+        ["lock", "meta.json"],
+    ],
+)
+def test_a_folder_of_other_things_is_not_written_to(tiny: RelBERT, tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).write_text('{"work": "of years"}')
+    for save in (PairIndex.of(tiny, PAIRS).save, lambda folder: build_index(tiny, PAIRS, folder)):
+        with pytest.raises(RelvecError, match="exists and is no index"):
+            save(tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(names)
+    assert {file.read_text() for file in tmp_path.iterdir()} == {'{"work": "of years"}'}
+
+
+def test_a_broken_json_file_of_others_is_not_replaced(tiny: RelBERT, tmp_path: Path) -> None:
+    (tmp_path / "meta.json").write_text("work of years")
     with pytest.raises(RelvecError, match="exists and is no index"):
         PairIndex.of(tiny, PAIRS).save(tmp_path)
-    assert [file.name for file in tmp_path.iterdir()] == [name]
+    assert (tmp_path / "meta.json").read_text() == "work of years"
+
+
+def test_a_save_keeps_what_others_put_beside_an_index(tiny: RelBERT, folder: Path) -> None:
+    names = ["vectors-en.faiss", "pairs-en.npz", ".env-prod.txt", ".pre-commit-config.yaml", "vectors-1.faiss.bak"]
+    for name in names:
+        (folder / name).write_text("mine")
+    PairIndex.of(tiny, PAIRS).save(folder)
+    assert {(folder / name).read_text() for name in names} == {"mine"}
+
+
+def test_a_first_save_that_was_killed_can_be_made_again(tiny: RelBERT, tmp_path: Path) -> None:
+    left = ["lock", "vectors-1.faiss", ".pairs-1.npz.x1_y2z3a.npz", ".meta.json.abcdefgh.json"]
+    for name in left:
+        (tmp_path / name).write_text("")
+    PairIndex.of(tiny, PAIRS).save(tmp_path)
+    kept = sorted(file.name for file in tmp_path.iterdir() if file.name != "lock")
+    assert kept == ["meta.json", "pairs-2.npz", "vectors-2.faiss"]
+
+
+def test_a_save_within_an_editing_block_is_one_sentence(folder: Path) -> None:
+    problem = r"PairIndex\.editing saves by itself, so leave out this save\.$"
+    with pytest.raises(RelvecError, match=problem), PairIndex.editing(folder) as index:
+        index.save(folder)
+    assert read_meta(folder).version == 1
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_the_old_version(folder: Path, full_disk: Callable[[], Any]) -> None:
+    index = PairIndex.load(folder, writable=True)
+    index.remove(PAIRS[:1])
+    with pytest.raises(RelvecError, match=r"^Cannot write .*; .*free space.*\.$"), full_disk():
+        index.save(folder)
+    assert PairIndex.load(folder).pairs.pairs() == PAIRS
+
+
+def test_a_lone_array_is_no_table_of_pairs(tmp_path: Path) -> None:
+    with (tmp_path / "pairs-1.npz").open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(RelvecError, match="no whole table of pairs"):
+        PairVocabulary.read(tmp_path / "pairs-1.npz")
 
 
 def test_without_a_bundled_index_the_error_says_how_to_make_one(

@@ -75,11 +75,8 @@ class UnfinishedPass:
 
     def save(self, counter: MeetingCounter, blocks: int) -> None:
         """Keep what was counted in so many blocks."""
-        try:
-            with written_whole(self._path) as partial:
-                partial.write_text(json.dumps({"blocks": blocks, "counter": counter.state()}), encoding="utf-8")
-        except OSError as error:
-            raise RelvecError(f"Cannot write {self._path}: {error.strerror}; set RELVEC_CACHE.") from error
+        with written_whole(self._path) as partial:
+            partial.write_text(json.dumps({"blocks": blocks, "counter": counter.state()}), encoding="utf-8")
 
     def remove(self) -> None:
         """Forget the pass, once its counts are kept for good."""

@@ -253,7 +253,7 @@ class _Work:
                     partial.write_text(text, encoding="utf-8")
                 else:
                     save_file(tuner.tensors(), partial, metadata={"course": text})
-        except (OSError, SafetensorError) as error:
+        except SafetensorError as error:  # also for a full disk
             raise RelvecError(f"Cannot write {target} ({error}); free space and start again.") from error
         if is_over:
             self.checkpoint.unlink(missing_ok=True)

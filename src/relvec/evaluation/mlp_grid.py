@@ -161,11 +161,8 @@ class _Kept:
     def save(self, point: GridPoint, result: GridResult) -> None:
         path = self._path(point)
         if path is not None:
-            try:
-                with written_whole(path) as partial:
-                    partial.write_text(json.dumps(asdict(result), ensure_ascii=False), encoding="utf-8")
-            except OSError as error:
-                raise RelvecError(f"Cannot write {path}: {error.strerror}; free space there.") from error
+            with written_whole(path) as partial:
+                partial.write_text(json.dumps(asdict(result), ensure_ascii=False), encoding="utf-8")
 
     def _path(self, point: GridPoint) -> Path | None:
         name = f"{self._key[:16]}-{point.learning_rate:g}-{point.hidden_size}.json"

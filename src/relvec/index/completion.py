@@ -40,6 +40,7 @@ def complete(
     """
     if k < 1:
         raise RelvecError(f"{k} words cannot be found; ask for 1 or more.")
+    a, b, c = as_word(a), as_word(b), as_word(c)
     candidates = candidate_words(model, index, a, b, c, word_vectors=word_vectors)
     if not candidates:
         raise RelvecError(f"There is no candidate for {c}; use an index of more pairs, or give word vectors.")

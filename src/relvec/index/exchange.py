@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from relvec.embedding_file import encoded_in_steps
+from relvec.embedding_file import check_text_width, encoded_in_steps
 from relvec.errors import RelvecError
 from relvec.files import written_whole
 from relvec.index.pair_files import PairFile, check_output, read_pair_file
@@ -62,6 +62,7 @@ def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = 
     write = check_output(target).write
     index.compact()
     pairs, relations = index.pairs.pairs(), index.pairs.all_relations()
+    check_text_width(target, [*zip(*pairs, strict=True), relations], index.dim)
     if index.is_exact:
         with written_whole(target) as partial:
             write(partial, pairs, relations, index.vectors)
@@ -97,7 +98,7 @@ def _check_origin(path: str | Path, model: RelBERT, found: PairFile, rows: Seque
     chosen = [rows[at] for at in np.linspace(0, len(rows) - 1, min(SAMPLED, len(rows))).astype(int)]
     made = model.encode([found.pairs[row] for row in chosen], truncate=True)
     alike = float(np.median(np.diag(cosine(made, found.vectors[chosen]))))
-    if alike < ALIKE:
+    if not alike >= ALIKE:  # true of nan as well
         raise RelvecError(
             f"{path} holds vectors of another model than {model.name} (cosine {alike:.2f} on {len(chosen)} pairs); "
             "give the model that made them."

@@ -1,7 +1,5 @@
 """Files of pair vectors: word2vec (gensim's KeyedVectors, text or binary), parquet, npz; none is pickled."""
 
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -11,6 +9,8 @@ import numpy as np
 from relvec.baselines.vector_file import read_vectors
 from relvec.errors import RelvecError
 from relvec.index.pair_key import key_of, pair_of
+from relvec.index.vector_store import as_float32
+from relvec.index.vocabulary import UNREADABLE
 from relvec.pairs import Pair, as_pair
 from relvec.parquet import pyarrow, read_table
 from relvec.similarity import Vectors
@@ -97,8 +97,8 @@ def _read_npz(path: Path) -> PairFile:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             heads, tails, vectors = (arrays[name] for name in ("head", "tail", "vectors"))
-            relations = arrays["relation"] if "relation" in arrays else np.full(len(heads), "")
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            relations = arrays["relation"] if "relation" in arrays else np.full(heads.shape, "")
+    except UNREADABLE as error:
         raise RelvecError(f"{path} is no file of pair vectors ({error}); {fix}.") from error
     if vectors.ndim != 2 or vectors.dtype.kind != "f" or not heads.shape == tails.shape == vectors.shape[:1]:
         raise RelvecError(f"{path} has head {heads.shape}, tail {tails.shape}, vectors {vectors.shape}; {fix}.")
@@ -130,7 +130,7 @@ def _read_parquet(path: Path) -> PairFile:
             if arrow.types.is_fixed_size_list(listed.type)
             else set(listed.value_lengths().to_pylist())
         )
-        flat = np.asarray(listed.flatten().to_numpy(zero_copy_only=False), dtype=np.float32)
+        flat = as_float32(listed.flatten().to_numpy(zero_copy_only=False))
     except (arrow.ArrowException, AttributeError, ValueError, TypeError) as error:
         raise RelvecError(f"{path}: the column vector holds {listed.type}; make it lists of numbers.") from error
     if len(lengths) > 1 or listed.null_count:
@@ -160,6 +160,7 @@ def write_parquet(target: Path | BinaryIO, pairs: Sequence[Pair], relations: Seq
 
 
 def _checked(path: Path, heads: list[Any], tails: list[Any], vectors: Vectors, relations: list[str]) -> PairFile:
+    vectors = as_float32(vectors)
     if not np.isfinite(vectors).all():
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0]) + 1
         raise RelvecError(f"{path}, row {row}: the vector has a number that is not finite; mend or remove it.")
@@ -170,7 +171,7 @@ def _checked(path: Path, heads: list[Any], tails: list[Any], vectors: Vectors, r
             raise RelvecError(
                 f"{path}, row {row}: the relation {relation!r} is not text; make it text or leave it out."
             )
-    return PairFile(pairs, np.asarray(vectors, dtype=np.float32), relations)
+    return PairFile(pairs, vectors, relations)
 
 
 FORMATS: dict[str, Format] = {

@@ -13,7 +13,7 @@ from relvec.errors import RelvecError
 from relvec.index.kinds import check_kind
 from relvec.index.origin import Origin
 from relvec.index.storage import Meta, read_folder, read_meta, write_folder, writing
-from relvec.index.vector_store import VectorStore
+from relvec.index.vector_store import ROWS_PER_STEP, VectorStore, as_float32
 from relvec.index.vocabulary import Mask, PairVocabulary, distinct_pairs
 from relvec.pairs import Pair, Prototype, Relation, as_pairs, as_relation, as_relations, is_single
 from relvec.relation_model import RelationModel
@@ -100,6 +100,7 @@ class PairIndex:
                 f"The vectors are {shape} where {len(listed)} pairs and {model.name} need {len(listed)} x {model.dim}; "
                 "give the vectors that this model made."
             )
+        _check_finite(listed, rows)
         vocabulary = PairVocabulary.of(distinct, labels)
         store = VectorStore.of(rows, check_kind(kind, len(listed)), show_progress)
         return cls(store, vocabulary, Origin.of(model))
@@ -179,6 +180,8 @@ class PairIndex:
         if known is not None and known.shape != (len(listed), self.dim):
             shape = " x ".join(map(str, known.shape))
             raise RelvecError(f"The vectors are {shape}, not {len(listed)} x {self.dim}; give one for each pair.")
+        if known is not None:
+            _check_finite(listed, known)
         is_new = self.pairs.rows_of(distinct) < 0
         new = [pair for pair, keep in zip(distinct, is_new, strict=True) if keep]
         if not new:
@@ -345,11 +348,20 @@ class PairIndex:
 def _as_matrix(vectors: Any) -> Vectors:
     """Lists and tensors as arrays; an array that lies on disk stays there."""
     try:
-        return vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors, dtype=np.float32)
+        return vectors if isinstance(vectors, np.ndarray) else as_float32(vectors)
     except (TypeError, ValueError) as error:
         raise RelvecError(
             f"The vectors are no table of numbers ({error}); give a row of numbers for each pair."
         ) from error
+
+
+def _check_finite(pairs: Sequence[Pair], vectors: Vectors) -> None:
+    for start in range(0, len(vectors), ROWS_PER_STEP):
+        is_finite = np.isfinite(as_float32(vectors[start : start + ROWS_PER_STEP])).all(axis=1)
+        if not is_finite.all():
+            head, tail = pairs[start + int(np.argmin(is_finite))]
+            problem = f"The vector of {head}:{tail} has a number that is not finite"
+            raise RelvecError(f"{problem}; mend it or leave the pair out.")
 
 
 def as_query(query: Any) -> Relation:

@@ -5,6 +5,7 @@ old version or the new one, never a mixture; one that has opened the old files k
 """
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -20,6 +21,11 @@ from relvec.index.vocabulary import PairVocabulary
 
 FORMAT = 1
 META = "meta.json"
+LOCK = "lock"
+# The files of a version, and what a killed writer leaves of them and of meta.json under temporary names.
+OF_A_VERSION = re.compile(
+    r"vectors-\d+\.faiss|pairs-\d+\.npz|\.(vectors-\d+\.faiss|pairs-\d+\.npz|meta\.json)\.\w+\.(faiss|npz|json)"
+)
 BUNDLED = Path(__file__).parent / "bundled"
 
 
@@ -127,16 +133,19 @@ def _opened(folder: Path, meta: Meta, mapped: bool) -> Stored:
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
     """One writer at a time: the others wait."""
-    if folder.is_file() or (folder.is_dir() and not _is_index(folder) and _holds_other_files(folder)):
-        raise RelvecError(f"{folder} exists and is no index; choose another place.")
     from filelock import FileLock
 
     try:
+        if folder.is_file() or (folder.is_dir() and not _is_ours(folder)):
+            raise RelvecError(f"{folder} exists and is no index; choose another place.")
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / "lock")
+        lock = FileLock(folder / LOCK)
         lock.acquire()
     except OSError as error:
         raise RelvecError(f"Cannot write to {folder}: {error.strerror}; choose another place.") from error
+    except RuntimeError as error:  # this thread would wait for itself
+        fix = "a block of PairIndex.editing saves by itself, so leave out this save"
+        raise RelvecError(f"{folder} is being written by the block around this line; {fix}.") from error
     try:
         yield
     finally:
@@ -148,20 +157,17 @@ def write_folder(folder: Path, vectors: VectorStore, pairs: PairVocabulary, orig
     version = 1 + max((_version(file) for file in folder.glob("vectors-*.faiss")), default=0)
     made_by = (origin.model, origin.fingerprint, origin.probes)
     meta = Meta(*made_by, vectors.dim, vectors.kind.name, len(pairs), version, vectors_bytes=0, pairs_bytes=0)
-    try:
-        with written_whole(meta.vectors_file(folder)) as path:
-            vectors.write(path)
-        with written_whole(meta.pairs_file(folder)) as path:
-            pairs.write(path)
-        vectors_bytes, pairs_bytes = (_size(file) for file in (meta.vectors_file(folder), meta.pairs_file(folder)))
-        meta = replace(meta, vectors_bytes=vectors_bytes, pairs_bytes=pairs_bytes)
-        with written_whole(folder / META) as path:
-            path.write_text(json.dumps(asdict(meta), indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise RelvecError(f"Cannot write to {folder}: {error.strerror}; free space there.") from error
+    with written_whole(meta.vectors_file(folder)) as path:
+        vectors.write(path)
+    with written_whole(meta.pairs_file(folder)) as path:
+        pairs.write(path)
+    vectors_bytes, pairs_bytes = (_size(file) for file in (meta.vectors_file(folder), meta.pairs_file(folder)))
+    meta = replace(meta, vectors_bytes=vectors_bytes, pairs_bytes=pairs_bytes)
+    with written_whole(folder / META) as path:
+        path.write_text(json.dumps(asdict(meta), indent=2) + "\n", encoding="utf-8")
     current = {meta.vectors_file(folder), meta.pairs_file(folder)}
-    for old in (*folder.glob("vectors-*.faiss"), *folder.glob("pairs-*.npz"), *folder.glob(".*-*.*")):
-        if old not in current:
+    for old in list(folder.iterdir()):
+        if OF_A_VERSION.fullmatch(old.name) and old not in current:
             try:
                 old.unlink(missing_ok=True)
             except OSError:
@@ -181,17 +187,11 @@ def _version(file: Path) -> int:
     return int(digits) if digits.isdecimal() else 0
 
 
-def _is_index(folder: Path) -> bool:
-    """Whether meta.json is that of an index, if only of a broken one: others may call a file of theirs so, too."""
+def _is_ours(folder: Path) -> bool:
+    """Whether the folder is an index, empty, or what a broken-off writer left; others have a meta.json, too."""
+    names = {file.name for file in folder.iterdir()}
     try:
         meta = json.loads((folder / META).read_text(encoding="utf-8"))
-    except OSError:
-        return False
-    except ValueError:
-        return True
+    except (FileNotFoundError, ValueError):
+        return not names or (LOCK in names and all(OF_A_VERSION.fullmatch(name) for name in names - {LOCK, META}))
     return isinstance(meta, dict) and {"format", "probes"} <= meta.keys()
-
-
-def _holds_other_files(folder: Path) -> bool:
-    ours = ("lock", "vectors-", "pairs-", ".")
-    return any(not file.name.startswith(ours) for file in folder.iterdir())

@@ -142,8 +142,14 @@ class VectorStore:
         return library.downcast_index(self._index.index) if is_rotated else self._index
 
 
+def as_float32(numbers: Any) -> Vectors:
+    """Numbers that are too large become infinite; whether all are finite can be asked only after this."""
+    with np.errstate(over="ignore"):
+        return np.asarray(numbers, dtype=np.float32)
+
+
 def _unit(vectors: Vectors) -> Vectors:
-    return np.ascontiguousarray(normalized(np.asarray(vectors, dtype=np.float32)))
+    return np.ascontiguousarray(normalized(as_float32(vectors)))
 
 
 def _sample(vectors: Vectors) -> Vectors:

@@ -17,6 +17,9 @@ from relvec.pairs import Pair, as_pairs, as_word
 Numbers = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
+UNREADABLE = (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error)
+"""What numpy raises for a file that is no whole .npz; a lone array, for instance, is a TypeError."""
+
 
 @dataclass(frozen=True)
 class PairVocabulary:
@@ -123,7 +126,7 @@ class PairVocabulary:
             with np.load(path, allow_pickle=False) as file:
                 words, relations = (bytes(file[name]).decode().split("\n") for name in ("words", "relations"))
                 return cls(words, file["heads"], file["tails"], relations, file["labels"])
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except UNREADABLE as error:
             raise RelvecError(f"{path} is no whole table of pairs ({error}); build the index again.") from error
 
     def _is_one_of(self, words: Iterable[str]) -> Mask:
