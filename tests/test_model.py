@@ -394,6 +394,7 @@ class TestCheckpoint:
     ) -> None:
         mine = {"tsconfig.json", "tokenizer_notes.md", "vocab_of_my_thesis.txt", "vectors.safetensors"}
         stale = {"pytorch_model.bin", "model-00001-of-00002.safetensors", "adapter_config.json", "merges.txt"}
+        tiny.save_pretrained(tmp_path)
         for name in mine | stale:
             (tmp_path / name).write_text("old")
         (tmp_path / "vocab.json").mkdir()
@@ -462,6 +463,28 @@ class TestBrokenFolders:
     def test_a_broken_configuration(self, tiny: RelBERT, tmp_path: Path) -> None:
         (self.copy(tiny, tmp_path) / "config.json").write_text("{")
         with pytest.raises(RelvecError, match="describes no encoder"):
+            RelBERT.from_pretrained(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("broken", "message"),
+        [
+            ({"template": 5}, "template of relbert_config in .* is 5; give a text"),
+            ({"template_tokens": 5}, "template_tokens of relbert_config in .* is 5; give a list of tokens"),
+            ({"template_tokens": ["[h]", 1, "[t]"]}, "give a list of tokens"),
+            ({"aggregation_mode": None}, "aggregation_mode of relbert_config in .* is None; give a text"),
+            ({"training": "long ago"}, "training of relbert_config in .* is 'long ago'; give entries by name"),
+            ({"training": {"recipe": "mine"}}, "recipe of training of relbert_config in .* is 'mine'; give entries"),
+            ({"training": {"metrics": 0.5}}, "metrics of training of relbert_config in .* is 0.5; give entries"),
+            ({"training": {"base": 1}}, "base of training of relbert_config in .* is 1; give a text"),
+        ],
+    )
+    def test_a_broken_prompt_or_record(
+        self, tiny: RelBERT, tmp_path: Path, broken: dict[str, Any], message: str
+    ) -> None:
+        path = self.copy(tiny, tmp_path) / "config.json"
+        settings = json.loads(path.read_text())["relbert_config"]
+        change_json(path, relbert_config=settings | broken)
+        with pytest.raises(RelvecError, match=message):
             RelBERT.from_pretrained(tmp_path)
 
     def test_a_broken_tokenizer(self, tiny: RelBERT, tmp_path: Path) -> None:

@@ -147,6 +147,27 @@ def test_the_command_writes_picture_and_coordinates(
     assert (first["pair"][0], first["relation"], f"{first['x']:.5f}") == ("maker0", "maker", rows[0]["x"])
 
 
+@pytest.mark.parametrize("content", [None, "head,tail,relation,x,y\na,b,c,1,2\n", "head,tail\na,b\n", ""])
+def test_coordinates_never_take_the_place_of_data(
+    tiny_folder: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None
+) -> None:
+    monkeypatch.setenv("RELVEC_CACHE", str(tmp_path / "cache"))
+    words = ["map", "--model", str(tiny_folder), "--data", str(data), "-o"]
+    before = data.read_text()
+    with pytest.raises(RelvecError, match=r"would take the place of .*pairs\.csv; give the picture another name"):
+        CliRunner().invoke(analyse.app, [*words, str(data.with_suffix(".svg"))], catch_exceptions=False)
+    assert data.read_text() == before
+    if content is not None:
+        (tmp_path / "map.csv").write_text(content)
+    if content is None or "x,y" in content:
+        CliRunner().invoke(analyse.app, [*words, str(tmp_path / "map.svg")], catch_exceptions=False)
+        assert len((tmp_path / "map.csv").read_text().splitlines()) == 25
+    else:
+        with pytest.raises(RelvecError, match=r"would take the place of .*map\.csv"):
+            CliRunner().invoke(analyse.app, [*words, str(tmp_path / "map.svg")], catch_exceptions=False)
+        assert not (tmp_path / "map.svg").exists()
+
+
 @pytest.mark.parametrize("command", [["map"], ["unseen-category", "--category", "1"]], ids=lambda words: words[0])
 def test_a_negative_seed_is_refused_before_any_work(command: list[str], tmp_path: Path) -> None:
     result = CliRunner().invoke(analyse.app, [*command, "-o", str(tmp_path / "map.svg"), "--seed", "-1"])

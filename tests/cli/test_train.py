@@ -1,4 +1,5 @@
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,45 @@ def test_merge_makes_one_adapter_of_a_pile(relvec: Relvec, tiny_folder: Path, da
     torch.testing.assert_close(one.encoder.get_parameter(name), pile.encoder.get_parameter(name), atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("rank", ["0", "4"])
+def test_merge_never_replaces_what_it_reads(
+    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path, rank: str
+) -> None:
+    base, lower, upper = tmp_path / "base", tmp_path / "lower", tmp_path / "upper"
+    shutil.copytree(tiny_folder, base)
+    for below, run in ((base, lower), (lower, upper)):
+        assert relvec("train", "--data", data, "--base", below, "--lora", "2", "-o", run, *QUICK).code == 0
+    before = RelBERT.from_pretrained(upper).fingerprint
+    for output in (base, lower, upper):
+        result = relvec("merge", tiny_folder, upper, "--lora", rank, "-o", output)
+        assert (result.code, f"holds {upper}, or what it stands on; choose another" in result.err) == (2, True)
+    assert RelBERT.from_pretrained(upper).fingerprint == before
+
+
+def test_merge_finds_the_base_of_an_adapter_from_any_working_directory(
+    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tiny_folder.parent)
+    run = tmp_path / "run"
+    assert relvec("train", "--data", data, "--base", tiny_folder.name, "--lora", "2", "-o", run, *QUICK).code == 0
+    monkeypatch.chdir(tmp_path)
+    result = relvec("merge", "run", "--lora", "2", "-o", "merged")
+    assert result.code == 0, result.err
+    assert adapter_config(tmp_path / "merged")["base_model_name_or_path"] == str(tiny_folder)
+    assert str(tiny_folder) not in (tmp_path / "merged/README.md").read_text()
+
+
+def test_training_replaces_no_model_of_another_recipe(
+    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path
+) -> None:
+    words = ["train", "--data", data, "--base", tiny_folder, "--lora", "0", "-o", tmp_path / "model", *QUICK]
+    assert relvec(*words).code == 0
+    for dry_run in ([], ["--dry-run"]):
+        result = relvec(*words, "--seed", "1", *dry_run)
+        assert (result.code, "holds a finished model of another recipe" in result.err) == (2, True)
+    assert relvec(*words).code == 0
+
+
 def test_a_model_of_unknown_base_cannot_become_an_adapter(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
     result = relvec("merge", tiny_folder, "--lora", "4", "-o", tmp_path / "adapter")
     assert result.code == 2
@@ -127,7 +167,7 @@ def test_a_dry_run_prints_the_size_and_writes_nothing(
         (["--data", "DATA", "--base", "no-such-base"], "Unknown model 'no-such-base'"),
         (["--data", "DATA", "--set", "steps"], "has no value; write --set name=value"),
         (["--data", "DATA", "--set", "steps=abc"], "steps cannot be 'abc'; give a whole number"),
-        (["--data", "DATA", "--set", "learning_rate=abc"], "learning_rate cannot be 'abc'; give a number"),
+        (["--data", "DATA", "--set", "learning_rate=abc"], "learning_rate cannot be 'abc'; give a finite number"),
         (["--data", "DATA", "--set", "stps=3"], "did you mean 'steps'"),
         (["--data", "DATA", "--loss", "hinge"], "Unknown loss 'hinge'"),
         (["--data", "DATA", "--exclude-relation", "capitl"], "did you mean 'capital'"),

@@ -36,6 +36,21 @@ def test_no_other_product_of_that_rank_is_nearer() -> None:
     torch.testing.assert_close((change - up @ down).norm(), singular[2:].norm())
 
 
+@pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
+def test_a_change_of_lower_rank_than_asked_for_comes_out_whole(shape: tuple[int, int]) -> None:
+    change = torch.zeros(shape)
+    change[1, 2], change[3, 4] = 5.0, 1e-3
+    up, down = low_rank(change, 5)
+    assert (up.shape, down.shape) == ((shape[0], 5), (5, shape[1]))
+    assert up.isfinite().all()
+    assert down.isfinite().all()
+    torch.testing.assert_close(up @ down, change)
+    ones = torch.ones(shape)  # here the further eigenvalues are not 0, but rounding
+    up, down = low_rank(ones, 5)
+    torch.testing.assert_close(up.half() @ down.half(), ones.half())
+    assert max(up.abs().max(), down.abs().max()) < 3
+
+
 def test_an_adapter_of_enough_rank_is_the_model(tiny_folder: Path, tmp_path: Path) -> None:
     model = tuned(tiny_folder, seed=1)
     save_low_rank(model, str(tiny_folder), 2, tmp_path / "adapter")

@@ -1,5 +1,6 @@
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -172,12 +173,11 @@ def test_a_checkpoint_that_was_half_written_goes_with_the_next(tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == [CHECKPOINT_NAME]
 
 
-def test_a_folder_with_a_readme_of_its_own_takes_no_model(make_trainer: MakeTrainer) -> None:
-    trainer = make_trainer()
-    trainer.output.mkdir(parents=True)
-    (trainer.output / "README.md").write_text("My project")
+def test_a_folder_with_a_readme_of_its_own_takes_no_model(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    (tmp_path / "trained").mkdir()
+    (tmp_path / "trained/README.md").write_text("My project")
     with pytest.raises(RelvecError, match=r"has a README.md that is no model's; choose another folder"):
-        trainer.fit()
+        make_trainer()
 
 
 def test_a_checkpoint_of_another_recipe_is_not_mixed_in(
@@ -218,6 +218,58 @@ def test_an_adapter_never_replaces_what_it_stands_on(
     for output in ("lower", "base"):
         with pytest.raises(RelvecError, match="holds the base that the adapter needs; choose another output"):
             make_trainer(output, folder=tmp_path / "lower", lora_rank=2)
+
+
+def test_a_model_never_replaces_what_it_was_trained_from(
+    make_trainer: MakeTrainer, tiny_folder: Path, tmp_path: Path
+) -> None:
+    base = Path(shutil.copytree(tiny_folder, tmp_path / "base"))
+    with pytest.raises(RelvecError, match="holds the base that the training needs; choose another output"):
+        make_trainer("base", folder=base)
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_a_finished_model_is_replaced_by_its_own_recipe_alone(
+    make_trainer: MakeTrainer, tmp_path: Path, rank: int
+) -> None:
+    for epochs in (0.0, 3.0):
+        output = f"after-{epochs}"
+        make_trainer(output, lora_rank=rank, epochs=epochs).fit()
+        card = (tmp_path / output / "README.md").read_text()
+        with pytest.raises(RelvecError, match="holds a finished model of another recipe; choose another output"):
+            make_trainer(output, lora_rank=rank, epochs=epochs, seed=1)
+        make_trainer(output, lora_rank=rank, epochs=epochs).fit()
+        assert (tmp_path / output / "README.md").read_text() == card
+
+
+def test_a_model_that_tells_no_recipe_may_be_replaced(
+    make_trainer: MakeTrainer, tiny_folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(tiny_folder, tmp_path / "trained")
+    make_trainer().fit()
+    assert RelBERT.from_pretrained(tmp_path / "trained").training_record
+
+
+def test_logs_that_are_a_file_are_named_before_training(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    (tmp_path / "trained").mkdir()
+    (tmp_path / "trained/logs").touch()
+    with pytest.raises(RelvecError, match="logs is a file where the losses go; move it away"):
+        make_trainer()
+
+
+@pytest.mark.parametrize("part", ["train", "valid"])
+@pytest.mark.parametrize(
+    ("word", "message"), [("Paris " * 100, "tokens where the model takes"), ("a <mask> b", "<mask>")]
+)
+def test_a_pair_that_the_model_cannot_take_fails_before_the_first_step(
+    tiny: RelBERT, relations: list[RatedRelation], tmp_path: Path, part: str, word: str, message: str
+) -> None:
+    parts = {"train": split(relations, "train"), "valid": split(relations, "valid")}
+    last = parts[part][-1]
+    parts[part][-1] = replace(last, negatives=(*last.negatives, ("hot", word)))
+    recipe = Recipe().changed(QUICK)
+    with pytest.raises(RelvecError, match=message):
+        Trainer(tiny, parts["train"], parts["valid"], recipe, tmp_path / "trained")
 
 
 def test_an_adapter_finds_its_base_from_any_working_directory(
@@ -275,8 +327,9 @@ def test_frozen_layers_stay_as_they_are(make_trainer: MakeTrainer) -> None:
 
 
 def test_too_many_frozen_layers_are_refused(make_trainer: MakeTrainer) -> None:
-    with pytest.raises(RelvecError, match="Cannot freeze 9 layers"):
-        make_trainer(frozen_layers=9)
+    for count in (2, 9):
+        with pytest.raises(RelvecError, match=f"Cannot freeze {count} layers of roberta, which has 2; use a smaller"):
+            make_trainer(frozen_layers=count)
 
 
 def test_a_loss_that_is_no_number_stops_the_run(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from relvec.encoders.loading import load_config, relbert_config
 from relvec.errors import RelvecError
 from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS, load_labelled
 from relvec.evaluation.records import Record, file_name
@@ -18,8 +17,8 @@ from relvec.evaluation.vectors import ModelVectors
 from relvec.model import RelBERT
 from relvec.training.checkpoint import CHECKPOINT_NAME
 from relvec.training.recipe import Recipe
+from relvec.training.record import is_recipe_of, saved_recipe
 from relvec.training.run import load_relations, train, with_prompt
-from relvec.training.trainer import Progress, training_record
 
 # The rows of the paper's table; other classes follow before the averages.
 _CLASSES = (
@@ -117,9 +116,7 @@ def _train(recipe: Recipe, folder: Path, data_dir: str | Path | None, show_progr
         return
     if recipe.prompt:
         recipe, _ = with_prompt(recipe)  # a model's record has the base and template that the prompt decided
-    saved = relbert_config(load_config(folder), folder).get("training", {}).get("recipe", {})
-    steps = recipe.steps if recipe.epochs <= 0 else saved.get("steps", 0)
-    if saved != training_record(recipe, steps, Progress({}, {0: 0.0}))["recipe"]:
+    if not is_recipe_of(recipe, saved_recipe(folder)):
         raise RelvecError(f"{folder} holds a model of another recipe; choose another output folder.")
 
 

@@ -82,6 +82,8 @@ def relation_map(
 
     wanted = relation_map.check_method(method)
     map_picture.check_picture(output)
+    coordinates = output.with_suffix(".csv")
+    _check_coordinates(coordinates, data)
     groups = relation_map.load_groups(data, relation or [], data_dir=data_dir, limit=limit)
     from relvec.evaluation.vectors import ModelVectors
     from relvec.model import RelBERT
@@ -89,7 +91,22 @@ def relation_map(
     vectors = ModelVectors(RelBERT.from_pretrained(model, device=device))
     found = relation_map.relation_map(vectors, groups, wanted, seed)
     map_picture.draw_map(found, output)
-    found.save_coordinates(output.with_suffix(".csv"))
+    found.save_coordinates(coordinates)
     if json:
         print_json({"system": found.system, "method": found.method, "points": found.points()})
     typer.echo(f"{len(found.pairs):,} pairs of {len(groups)} relations -> {output}", err=True)
+
+
+def _check_coordinates(path: Path, data: str) -> None:
+    """Coordinates may go to a new file, or in place of older ones; never over the data."""
+    if not path.exists():
+        return
+    source = Path(data).expanduser()
+    is_data = source.exists() and source.samefile(path)
+    if is_data or not path.is_file() or not _is_coordinates(path):
+        raise RelvecError(f"The coordinates would take the place of {path}; give the picture another name.")
+
+
+def _is_coordinates(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.readline(100).rstrip() == b"head,tail,relation,x,y"

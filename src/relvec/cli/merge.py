@@ -13,26 +13,34 @@ def merge(
 ) -> None:
     """Write a model as plain weights that load anywhere, or the mean of several; with --lora, as a small adapter."""
     from relvec.averaging import average
+    from relvec.encoders.base_folder import holds
     from relvec.encoders.saving import check_output
     from relvec.errors import RelvecError
     from relvec.model import RelBERT
 
     check_output(output)
+    for model in models:
+        if holds(output, model):
+            raise RelvecError(f"{output} holds {model}, or what it stands on; choose another output.")
     loaded = [RelBERT.from_pretrained(model, device="cpu") for model in models]
     merged = average(loaded)
     merged.name = output.name
     if not lora:
         merged.save_pretrained(output)
     else:
-        base = merged.training_record.get("base")
-        if not base:
-            raise RelvecError(f"{models[0]} does not say what base it was trained from; write it with --lora 0.")
-        from relvec.encoders.resolve import plain_base
+        from relvec.encoders.adapter import adapter_config, is_adapter
+        from relvec.encoders.resolve import plain_base, resolve
         from relvec.training.low_rank import save_low_rank
 
+        folder = resolve(models[0])
+        recorded = merged.training_record.get("base")
+        # An adapter's own name of its base holds in any working directory; the recorded one is as it was typed.
+        base = adapter_config(folder)["base_model_name_or_path"] if is_adapter(folder) else recorded
+        if not base:
+            raise RelvecError(f"{models[0]} does not say what base it was trained from; write it with --lora 0.")
         plain = plain_base(base)
         if plain != base:  # an adapter on an adapter becomes one
-            recipe = merged.training_record.get("recipe", {}) | {"started_from": base}
+            recipe = merged.training_record.get("recipe", {}) | {"started_from": recorded or base}
             merged.training_record |= {"base": plain, "recipe": recipe}
         save_low_rank(merged, plain, lora, output)
     typer.echo(str(output))

@@ -20,6 +20,17 @@ def lasting(base: str) -> str:
 
 def check_beside_base(base: str, output: Path, what: str) -> None:
     """What stands on a base must not take its place; `what` is named in the message."""
-    adapters, plain = adapters_and_base(resolve(base))
-    if output.resolve() in [folder.resolve() for folder in (*adapters, plain)]:
+    if holds(output, base):
         raise RelvecError(f"{output} holds the base that the {what} needs; choose another output.")
+
+
+def holds(folder: Path, model: str) -> bool:
+    """Whether a folder is a model's own, or that of an adapter or encoder which the model stands on.
+
+    >>> holds(Path(tiny_model), tiny_model), holds(Path("elsewhere"), tiny_model)
+    (True, False)
+    """
+    if not folder.exists():
+        return False
+    adapters, plain = adapters_and_base(resolve(model))
+    return any(folder.samefile(each) for each in (*adapters, plain))

@@ -47,11 +47,22 @@ def load_config(folder: Path) -> PretrainedConfig:
 def relbert_config(config: PretrainedConfig, folder: Path) -> dict[str, Any]:
     """The prompt and pooling that a checkpoint carries; empty for a plain encoder."""
     settings = getattr(config, "relbert_config", None) or {}
-    if not isinstance(settings, dict) or not isinstance(settings.get("template", ""), str):
-        raise RelvecError(
-            f"relbert_config in {folder / 'config.json'} is broken; give it template and aggregation_mode."
-        )
+    place = f"relbert_config in {folder / 'config.json'}"
+    if not isinstance(settings, dict):
+        raise RelvecError(f"{place} is broken; give it template and aggregation_mode.")
+    _check_kinds(settings, {"template": str, "aggregation_mode": str, "training": dict}, place)
+    _check_kinds(settings.get("training", {}), {"base": str, "recipe": dict, "metrics": dict}, f"training of {place}")
+    tokens = settings.get("template_tokens")
+    if tokens is not None and not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
+        raise RelvecError(f"template_tokens of {place} is {tokens!r}; give a list of tokens.")
     return settings
+
+
+def _check_kinds(settings: dict[str, Any], kinds: dict[str, type], place: str) -> None:
+    for name, kind in kinds.items():
+        if name in settings and not isinstance(settings[name], kind):
+            meant = "a text" if kind is str else "entries by name"
+            raise RelvecError(f"{name} of {place} is {settings[name]!r}; give {meant}, or leave it out.")
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:

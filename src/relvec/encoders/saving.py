@@ -12,7 +12,8 @@ from relvec.errors import RelvecError
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 
-CONFIGS = ("config.json", "adapter_config.json")  # a model has one of them
+# A model has one of these files, with an entry that no other program's file of that name is likely to have.
+CONFIGS = {"config.json": "model_type", "adapter_config.json": "peft_type"}
 
 # What an older model may have left in a folder that a new one is saved to. No more: files of the user's may be there.
 MODEL_FILES = (
@@ -39,14 +40,24 @@ MODEL_FILES = (
 
 
 def check_output(folder: Path) -> None:
-    """A model can be saved there: a folder, or a place where one can be made."""
+    """A model can be saved there: in place of an older one, or beside files that have other names than a model's."""
     place = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not place.is_dir():
         raise RelvecError(f"{place} is a file; choose a folder for the model.")
     if not os.access(place, os.W_OK):
         raise RelvecError(f"{place} cannot be written to; choose another folder for the model.")
-    if (folder / "README.md").exists() and not any((folder / name).exists() for name in CONFIGS):
-        raise RelvecError(f"{folder} has a README.md that is no model's; choose another folder, or move it away.")
+    found = (path for name in ("README.md", *MODEL_FILES) for path in folder.glob(name))
+    other = next((path for path in found if not path.is_dir()), None)
+    if other is not None and not any(_has_entry(folder / name, entry) for name, entry in CONFIGS.items()):
+        raise RelvecError(f"{folder} has a {other.name} that is no model's; choose another folder, or move it away.")
+
+
+def _has_entry(path: Path, entry: str) -> bool:
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(settings, dict) and entry in settings
 
 
 def save_encoder(encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from relvec.encoders.adapter import KEY_PREFIX
+from relvec.encoders.saving import check_output
 from relvec.errors import RelvecError
 from relvec.model import RelBERT
 from relvec.training.lora import block_linears, check_adapter_output, write_adapter
@@ -20,7 +21,8 @@ def low_rank(change: Tensor, rank: int) -> tuple[Tensor, Tensor]:
     """The B [out, rank] and A [rank, in] with the least |D - B A|^2 for a change D [out, in].
 
     With D D' = U diag(s^2) U', s falling, B A = U_r U_r' D for the first r columns of U: B = U_r diag(sqrt s), and A =
-    diag(1 / sqrt s) U_r' D. If D is higher than wide, it is turned: that eigenproblem is the smaller one.
+    diag(1 / sqrt s) U_r' D. If D is higher than wide, it is turned: that eigenproblem is the smaller one. A D of a
+    lower rank leaves columns of B and rows of A at 0.
 
     >>> up, down = low_rank(torch.tensor([[3.0, 0.0], [0.0, 1.0]]), rank=1)
     >>> (up @ down).round().tolist()
@@ -31,8 +33,9 @@ def low_rank(change: Tensor, rank: int) -> tuple[Tensor, Tensor]:
         return down.T, up.T
     wide = change.double()
     squares, directions = torch.linalg.eigh(wide @ wide.T)  # by rising eigenvalue
-    kept = directions[:, -rank:].flip(1)
-    root = squares[-rank:].flip(0).clamp(min=torch.finfo(torch.float64).tiny).pow(0.25)
+    squares, directions = squares[-rank:].flip(0), directions[:, -rank:].flip(1)
+    is_change = squares > torch.finfo(torch.float64).eps * squares[0]  # the rest is rounding, and no divisor
+    kept, root = directions * is_change, torch.where(is_change, squares, 1.0).pow(0.25)
     return (kept * root).float(), (kept.T @ wide / root.unsqueeze(1)).float()
 
 
@@ -45,6 +48,7 @@ def save_low_rank(model: RelBERT, base: str, rank: int, folder: str | Path) -> N
     if rank < 1:
         raise RelvecError(f"An adapter cannot have the rank {rank}; use 1 or more.")
     check_adapter_output(base, Path(folder))
+    check_output(Path(folder))
     original = RelBERT.from_pretrained(base, device="cpu")
     if model.tokenizer.get_vocab() != original.tokenizer.get_vocab():
         problem = f"{model.name} has another vocabulary than {base}, which an adapter cannot hold"

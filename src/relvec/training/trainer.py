@@ -19,6 +19,7 @@ from accelerate.utils import broadcast
 
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import describe
+from relvec.encoders.base_folder import check_beside_base
 from relvec.encoders.saving import check_output
 from relvec.errors import RelvecError
 from relvec.model import RelBERT
@@ -27,11 +28,14 @@ from relvec.training.batches import RelationBatches, Sampler, TripleBatches, val
 from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint
 from relvec.training.freezing import freeze_layers
 from relvec.training.gradients import step_gradients
-from relvec.training.lora import add_lora, check_adapter_output, save_adapter
+from relvec.training.lora import add_lora, save_adapter
 from relvec.training.losses import Loss, make_loss
 from relvec.training.recipe import Recipe
+from relvec.training.record import is_recipe_of, recipe_record, saved_recipe
 from relvec.training.schedule import learning_rate_factor
 from relvec.training.weights import kept, put_back, trainable
+
+LOGS_NAME = "logs"
 
 
 @dataclass(frozen=True)
@@ -60,8 +64,10 @@ class Trainer:
         self.model, self.recipe, self.output = model, recipe, Path(output)
         self.relations = train
         self._language_model = model.language_model or recipe.base
-        if recipe.lora_rank:
-            check_adapter_output(recipe.base, self.output)
+        self._check_output()
+        # A pair that the model cannot take shall fail now, not when a step meets it.
+        rated = [pair for relation in (*train, *valid) for pair in (*relation.positives, *relation.negatives)]
+        model.token_ids(list(dict.fromkeys(rated)))
         AcceleratorState._reset_state()  # else a second run of the process could not change its precision
         self.accelerator = Accelerator(mixed_precision=recipe.mixed_precision)
         torch.nn.Module.to(model.encoder, self.accelerator.device)
@@ -78,6 +84,20 @@ class Trainer:
         self.optimizer = torch.optim.AdamW(
             self.trainable.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
         )
+
+    def _check_output(self) -> None:
+        """A run must not replace its base, files that are no model's, or a finished model of another recipe."""
+        check_beside_base(self.recipe.base, self.output, "adapter" if self.recipe.lora_rank else "training")
+        check_output(self.output)
+        logs = self.output / LOGS_NAME
+        if logs.exists() and not logs.is_dir():
+            raise RelvecError(f"{logs} is a file where the losses go; move it away, or choose another output.")
+        if (self.output / CHECKPOINT_NAME).exists():
+            return
+        saved = saved_recipe(self.output)
+        if saved and not is_recipe_of(self.recipe, saved):
+            problem = f"{self.output} holds a finished model of another recipe"
+            raise RelvecError(f"{problem}; choose another output, or remove it.")
 
     def _make_loss(self) -> Loss:
         torch.manual_seed(self.recipe.seed)
@@ -185,7 +205,6 @@ class Trainer:
         save_checkpoint(self.output, self._job, state)
 
     def _resume(self) -> tuple[Progress, dict[str, torch.Tensor]] | None:
-        check_output(self.output)
         self.output.mkdir(parents=True, exist_ok=True)
         state = load_checkpoint(self.output, self._job)
         if state is None:
@@ -196,10 +215,10 @@ class Trainer:
 
 
 class _Log:
-    """Losses for TensorBoard, in `logs` below the output folder."""
+    """Losses for TensorBoard, in a folder below the output folder."""
 
     def __init__(self, output: Path, is_main: bool) -> None:
-        self._folder = output / "logs" if is_main else None
+        self._folder = output / LOGS_NAME if is_main else None
 
     def __enter__(self) -> "_Log":
         self._writer: Any = None
@@ -224,7 +243,7 @@ def training_record(recipe: Recipe, steps: int, progress: Progress) -> dict[str,
     return {
         "base": recipe.base,
         "data": "; ".join(describe(name) for name in recipe.data),
-        "recipe": {**{k: v for k, v in recipe.as_dict().items() if v}, "steps": steps, "seed": recipe.seed},
+        "recipe": recipe_record(recipe, steps),
         "metrics": {
             "validation loss before training": round(progress.valid_loss[0], 4),
             "validation loss": round(progress.valid_loss[best], 4),

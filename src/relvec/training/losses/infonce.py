@@ -15,8 +15,8 @@ class InfoNCE(CosineLoss):
         -log( e^(s_ij / t) / (e^(s_ij / t) + sum over negatives n of e^(s_in / t)) ),  with s the cosine
 
     The negatives are the relation's hard negatives and the positives of the other relations, but no pair that is,
-    in this batch, a positive of the relation too. A relation with fewer than two positives or without negatives does not count.
-    `vectors` is [items, dim].
+    in this batch, a positive of the relation too. A relation with fewer than two positives or without negatives does
+    not count. `vectors` is [items, dim].
 
     >>> pairs = (("oak", "tree"), ("rose", "flower"), ("tree", "oak"))
     >>> is_positive, one = torch.tensor([True, True, False]), torch.zeros(3)
