@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from relvec.data.rated import (
@@ -110,12 +112,21 @@ def test_sound_relations_pass() -> None:
     check_categories(relations)
 
 
+SOUND = relation("a", positives=3, negatives=1)
+
+
 @pytest.mark.parametrize(
     ("relations", "message"),
     [
         ([], "nothing to tell apart"),
         ([relation("a", positives=5, negatives=0)], "nothing to tell apart"),
         ([relation("a", positives=3), relation("a", positives=3)], "'a' stands for 2 relations"),
+        (
+            [replace(SOUND, positives=(*SOUND.positives, SOUND.positives[0]))],
+            "a0:good is twice positive in relation 'a'; keep one",
+        ),
+        ([replace(SOUND, negatives=SOUND.negatives * 2)], "a0:bad is twice negative in relation 'a'"),
+        ([replace(SOUND, negatives=SOUND.positives[1:])], "a1:good is both positive and negative in relation 'a'"),
         ([relation("a", positives=3), relation("b", positives=2)], "'b' has 2 positives, 3 are needed"),
     ],
 )

@@ -61,6 +61,7 @@ def test_a_frame_gives_the_same_relations() -> None:
 def test_nothing_in_a_frame_is_no_category() -> None:
     frame = pd.DataFrame([("r", float("nan"), "a", "b"), ("r", None, "c", "d")], columns=NAMES[:4])
     assert read_rated(frame) == [RatedRelation("r", "", (("a", "b"), ("c", "d")), ())]
+    assert read_rated(frame.assign(category=pd.NA)) == read_rated(frame)
 
 
 def test_pairs_without_a_score_are_positive(tmp_path: Path) -> None:
@@ -91,6 +92,49 @@ def test_training_and_validation_file_of_the_hub_are_joined(tmp_path: Path) -> N
     write(tmp_path / "README.md", "nothing")
     joined = RatedRelation("8d", "8", (("c", "d"), ("a", "b")), (("g", "h"), ("e", "f")))  # held out come first
     assert read_rated(tmp_path) == [joined]
+
+
+def pairs(*heads: str) -> list[list[str]]:
+    return [[head, "t"] for head in heads]
+
+
+def test_all_parts_of_a_relation_are_kept_but_the_test_part(tmp_path: Path) -> None:
+    write(tmp_path / "train-0.jsonl", hub_row("8d", pairs("a"), pairs("n")))
+    write(tmp_path / "train-1.jsonl", hub_row("8d", pairs("b"), pairs("o")))
+    write(tmp_path / "test.jsonl", hub_row("8d", pairs("c"), pairs("p")))
+    write(tmp_path / "valid.jsonl", hub_row("8d", pairs("v"), pairs("w")))
+    (relation,) = read_rated(tmp_path)
+    assert [head for head, _ in relation.positives] == ["v", "a", "b"]  # held out come first
+    assert [head for head, _ in relation.negatives] == ["w", "n", "o"]
+
+
+@pytest.mark.parametrize("name", ["dev.jsonl", "8d_validation.jsonl", "val.jsonl", "valid.jsonl"])
+def test_the_name_of_a_file_tells_what_is_held_out(tmp_path: Path, name: str) -> None:
+    write(tmp_path / name, hub_row("8d", pairs("v"), []))
+    write(tmp_path / "train.jsonl", hub_row("8d", pairs("a", "b"), []))
+    assert [head for head, _ in read_rated(tmp_path)[0].positives] == ["v", "a", "b"]
+
+
+def test_the_lines_of_a_training_file_are_joined(tmp_path: Path) -> None:
+    path = write(tmp_path / "train.jsonl", "\n".join(hub_row("8d", pairs(head), []) for head in "abc"))
+    assert [head for head, _ in read_rated(path)[0].positives] == ["a", "b", "c"]
+
+
+def test_a_test_file_is_read_where_it_is_all_there_is(tmp_path: Path) -> None:
+    path = write(tmp_path / "test.jsonl", hub_row("8d", pairs("a"), []))
+    assert read_rated(path) == read_rated(tmp_path) == [RatedRelation("8d", "8", (("a", "t"),), ())]
+
+
+def test_the_test_part_of_rows_is_left_out_of_a_folder(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", "relation,head,tail\nr,a,b\nr,c,d\n")
+    write(tmp_path / "test.csv", "relation,head,tail\nr,e,f\n")
+    assert read_rated(tmp_path) == [RatedRelation("r", "", (("a", "b"), ("c", "d")), ())]
+
+
+def test_many_parts_without_a_telling_name_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "mine.jsonl", "\n".join(hub_row("8d", pairs(head), []) for head in "abc"))
+    with pytest.raises(RelvecError, match=r"mine\.jsonl: relation '8d' is in 3 parts, and no file name tells"):
+        read_rated(path)
 
 
 def test_toml_is_read_from_a_file_and_from_a_folder(tmp_path: Path) -> None:
@@ -138,6 +182,11 @@ HEADER = b"relation,category,head,tail,score\n"
             "p.jsonl",
             b'{"relation": "r", "head": "a", "tail": "b", "score": null}',
             "line 1: the score None is no number",
+        ),
+        (
+            "p.jsonl",
+            b'{"relation": "r", "head": "a", "tail": "b", "score": ' + b"1" * 400 + b"}",
+            "line 1: the score 111",
         ),
         ("p.jsonl", b'\n["a", "b"]', "line 2: not an object"),
         ("p.jsonl", b'{"relation": ', "line 1: not JSON"),

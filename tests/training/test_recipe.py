@@ -16,6 +16,11 @@ def test_a_text_stays_a_text_whatever_it_says() -> None:
     assert Recipe().changed({"prompt": "true"}).prompt == "true"
 
 
+def test_templates_and_categories_may_be_numbers_and_places_paths() -> None:
+    recipe = Recipe().changed({"template": 4, "exclude_categories": [1, "2"], "base": Path("model")})
+    assert (recipe.template, recipe.exclude_categories, recipe.base) == ("4", ["1", "2"], "model")
+
+
 def test_a_loss_has_numbers_and_switches() -> None:
     recipe = Recipe().changed({"loss_settings.margin": "0.5", "loss_settings.same_category_negatives": "false"})
     assert recipe.loss_settings == {"margin": 0.5, "same_category_negatives": False}
@@ -29,9 +34,18 @@ def test_a_loss_has_numbers_and_switches() -> None:
         ({"steps": 2.5}, "steps cannot be 2.5"),
         ({"steps": "inf"}, "steps cannot be 'inf'"),
         ({"steps": 0}, "no steps"),
-        ({"epochs": "nan"}, "epochs is nan; use 0 to go by steps"),
-        ({"epochs": "inf"}, "epochs is inf; use 0 to go by steps"),
-        ({"learning_rate": "nan"}, "learning_rate is nan; use a number above 0"),
+        ({"epochs": "nan"}, "epochs cannot be 'nan'; give a finite number"),
+        ({"learning_rate": float("inf")}, "learning_rate cannot be inf; give a finite number"),
+        ({"threshold": float("nan")}, "threshold cannot be nan; give a finite number"),
+        ({"threshold": True}, "threshold cannot be True; give a finite number"),
+        ({"base": ["a", "b"]}, r"base cannot be \['a', 'b'\]; give a text"),
+        ({"base": 3}, "base cannot be 3; give a text"),
+        ({"loss": {"a": 1}}, "loss cannot be {'a': 1}; give a text"),
+        ({"data": {"a": 1}}, "data cannot be {'a': 1}; give a list"),
+        ({"data": [["a"]]}, r"data cannot be \[\['a'\]\]; give a list"),
+        ({"loss_settings.margin": True}, "loss_settings.margin cannot be True; give a finite number"),
+        ({"loss_settings": {"temperature": float("inf")}}, "loss_settings.temperature cannot be inf"),
+        ({"loss_settings.same_category_negatives": 0.5}, "cannot be 0.5; give true or false"),
         ({"prompt": "found", "base": "mpnet"}, "The learned prompt found decides the base; leave it out"),
         ({"schedule": "cosine"}, "choose one of linear, constant"),
         ({"dropout": "maybe"}, "dropout cannot be"),

@@ -1,5 +1,6 @@
 """relvec data: the training data that have a name, and whether a dataset is sound."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -55,6 +56,8 @@ def check(
     """
     relations = load(source, data_dir=data_dir, threshold=threshold)
     benchmarks = data_folder(data_dir)
+    if data_dir is None and benchmarks is not None and not _has_benchmarks(benchmarks):
+        benchmarks = None  # RELVEC_DATA may hold training data alone
     problems = audit(relations, benchmarks)
     counts, rows = _counts(relations), [[row.relation, row.pair, row.what] for row in problems]
     near = None if benchmarks is None else len(near_pairs(relations, benchmarks))
@@ -71,10 +74,15 @@ def check(
         if problems:
             print_table(columns, rows)
     if benchmarks is None:
-        typer.echo("Not compared with the benchmarks: give --data-dir or set RELVEC_DATA.", err=True)
+        typer.echo("Not compared with the benchmarks: give their folder with --data-dir or RELVEC_DATA.", err=True)
     if problems:
         typer.echo(f"{source} has {len(problems)} problems; mend or leave out what is listed above.", err=True)
         raise typer.Exit(1)
+
+
+def _has_benchmarks(folder: Path) -> bool:
+    files = [*folder.glob("analogy/*/*.jsonl"), *folder.glob("lexrel/*/*.jsonl")]
+    return any(file.stem in ("valid", "test") for file in files)
 
 
 def _counts(relations: list[RatedRelation]) -> dict[str, int]:

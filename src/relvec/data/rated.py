@@ -122,7 +122,7 @@ def unsplit(train: Sequence[Pair], valid: Sequence[Pair]) -> tuple[Pair, ...]:
 
 
 def check_relations(relations: Sequence[RatedRelation]) -> None:
-    """Refuse what cannot be trained on: nothing to tell apart, a name used twice, too few positives."""
+    """Refuse what cannot be trained on: nothing to tell apart, a name or a pair used twice, too few positives."""
     if len(relations) < 2 and not any(relation.negatives for relation in relations):
         raise RelvecError("There is nothing to tell apart; give at least two relations, or one with bad pairs.")
     name, uses = Counter(relation.name for relation in relations).most_common(1)[0]
@@ -132,6 +132,17 @@ def check_relations(relations: Sequence[RatedRelation]) -> None:
         if len(relation.positives) < MINIMUM_POSITIVES:
             count = f"{len(relation.positives)} positives, {MINIMUM_POSITIVES} are needed (one is held out)"
             raise RelvecError(f"Relation {relation.name!r} has {count}; add pairs.")
+        _check_pairs(relation)
+
+
+def _check_pairs(relation: RatedRelation) -> None:
+    kind_of: dict[Pair, str] = {}
+    for kind, pairs in (("positive", relation.positives), ("negative", relation.negatives)):
+        for pair in pairs:
+            if pair in kind_of:
+                what = f"twice {kind}" if kind_of[pair] == kind else "both positive and negative"
+                raise RelvecError(f"{':'.join(pair)} is {what} in relation {relation.name!r}; keep one.")
+            kind_of[pair] = kind
 
 
 def check_categories(relations: Iterable[RatedRelation]) -> None:

@@ -6,10 +6,14 @@
 | the authors' hub datasets, `.jsonl` | `{"relation_type": "8d", "positives": [[head, tail], ...], "negatives": ...}` |
 | ours, `.toml` | `category`, and `[[relation]]` with `name`, `definition`, `positives`, `negatives` |
 | SemEval-2012 Task 2 as distributed | a folder of `Phase2Answers-1a.txt` with lines `50.0 "head:tail"` |
+
+Names such as `train.jsonl`, `valid.jsonl` (or `validation`, `val`, `dev`) and `test.jsonl` tell the parts of a dataset.
+In a folder that has one of the others, the test part is left out.
 """
 
 import math
 import re
+import reprlib
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -35,7 +39,10 @@ _SEMEVAL_FILE = re.compile(r"Phase2Answers\w*-(\d+)([a-z])\.txt")
 _SEMEVAL_LINE = re.compile(r'(\S+)\s+"(.*)"')
 _SEMEVAL_ID = re.compile(r"(\d+)[a-z]")
 
+_PARTS = {"train": "train", **dict.fromkeys(("valid", "validation", "val", "dev"), "valid"), "test": "test"}
+
 _Item = RatedPair | RatedRelation
+_Group = tuple[Path, RatedRelation]
 
 
 def read_rated(
@@ -46,34 +53,49 @@ def read_rated(
         name, relations = "The frame", select(_read_frame(source), top=top, bottom=bottom, threshold=threshold)
     else:
         name, files = str(source), _files(Path(source).expanduser())
-        items = [item for file in files for item in _reader_for(file)(file)]
-        rows = (item for item in items if isinstance(item, RatedPair))
-        groups = [item for item in items if isinstance(item, RatedRelation)]
+        items = [(file, item) for file in files for item in _reader_for(file)(file)]
+        rows = (item for _, item in items if isinstance(item, RatedPair))
+        groups = [(file, item) for file, item in items if isinstance(item, RatedRelation)]
         relations = select(rows, top=top, bottom=bottom, threshold=threshold)
         # In TOML a name used twice is a mistake, which must stay visible.
-        relations += groups if _kind(files[0]) == ".toml" else _merge(groups)
+        relations += [group for _, group in groups] if _kind(files[0]) == ".toml" else _merge(groups)
     if not relations:
         raise RelvecError(f"{name} holds no relation; give rated pairs, or relations with positives and negatives.")
     return relations
 
 
-def _merge(relations: Iterable[RatedRelation]) -> list[RatedRelation]:
+def _merge(groups: Iterable[_Group]) -> list[RatedRelation]:
     """Join the parts of a relation: the hub's datasets keep its training and its validation pairs in two files.
 
-    `split` then holds out the pairs of the validation file. A pair that is positive in one part and negative in
+    `split` then holds out the first pairs of the validation file. A pair that is positive in one part and negative in
     another counts as positive.
     """
-    parts: dict[str, list[RatedRelation]] = {}
-    for relation in relations:
-        parts.setdefault(relation.name, []).append(relation)
-    return [_joined(part) if len(part) > 1 else part[0] for part in parts.values()]
+    by_relation: dict[str, list[_Group]] = {}
+    for file, relation in groups:
+        by_relation.setdefault(relation.name, []).append((file, relation))
+    return [_joined(parts) if len(parts) > 1 else parts[0][1] for parts in by_relation.values()]
 
 
-def _joined(parts: list[RatedRelation]) -> RatedRelation:
-    train, valid = parts[0], parts[-1]  # the files come in alphabetical order
-    positives = unsplit(train.positives, valid.positives)
-    negatives = [pair for pair in unsplit(train.negatives, valid.negatives) if pair not in positives]
-    return replace(train, positives=positives, negatives=tuple(negatives))
+def _joined(groups: list[_Group]) -> RatedRelation:
+    parts = [_part(file) for file, _ in groups]
+    if not any(parts):
+        if len(groups) > 2:
+            file, relation = groups[-1]
+            problem = f"relation {relation.name!r} is in {len(groups)} parts, and no file name tells which to hold out"
+            raise RelvecError(f"{file}: {problem}; name the files train.jsonl and valid.jsonl, or join the parts.")
+        parts = ["train", "valid"]
+    train = [relation for part, (_, relation) in zip(parts, groups, strict=True) if part != "valid"]
+    valid = [relation for part, (_, relation) in zip(parts, groups, strict=True) if part == "valid"]
+    positives = unsplit([p for r in train for p in r.positives], [p for r in valid for p in r.positives])
+    negatives = unsplit([p for r in train for p in r.negatives], [p for r in valid for p in r.negatives])
+    kept = tuple(pair for pair in negatives if pair not in positives)
+    return replace(groups[0][1], positives=positives, negatives=kept)
+
+
+def _part(file: Path) -> str:
+    """The part of a dataset that a file's name tells, as in `semeval-train.jsonl`; else nothing."""
+    words = re.split("[^a-z]+", file.name.lower())
+    return next((_PARTS[word] for word in words if word in _PARTS), "")
 
 
 def _files(path: Path) -> list[Path]:
@@ -88,9 +110,15 @@ def _files(path: Path) -> list[Path]:
         return sorted(scaled or semeval, key=_semeval_place)
     for kind in _READERS:
         if found := [file for file in below if _kind(file) == kind]:
-            return found
+            return found if kind == ".toml" else _without_test(found)
     kinds = f"{', '.join(_READERS)} or Phase2Answers-*.txt"
     raise RelvecError(f"The folder {path} holds no rated pairs; give one with {kinds} files.")
+
+
+def _without_test(files: list[Path]) -> list[Path]:
+    parts = {file: _part(file) for file in files}
+    is_divided = "train" in parts.values() or "valid" in parts.values()
+    return [file for file in files if not (is_divided and parts[file] == "test")]
 
 
 def _kind(path: Path) -> str:
@@ -167,16 +195,23 @@ def _rated_pair(row: Mapping[str, Any], where: str) -> RatedPair:
 
 def _label(value: Any, where: str) -> str:
     """A name as text; what frames and JSON have for nothing is the empty name."""
-    return "" if value is None or value != value else as_label(" ".join(str(value).split()), where)
+    return "" if value is None or _is_missing(value) else as_label(" ".join(str(value).split()), where)
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return bool(value != value)
+    except TypeError:  # the NA of pandas is neither equal nor unequal to anything
+        return True
 
 
 def _score(value: Any, where: str) -> float:
     try:
         score = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         score = math.nan
     if not math.isfinite(score):
-        raise RelvecError(f"{where}the score {value!r} is no number; write one such as 42.5.")
+        raise RelvecError(f"{where}the score {reprlib.repr(value)} is no number; write one such as 42.5.")
     return score
 
 

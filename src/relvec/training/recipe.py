@@ -1,5 +1,7 @@
 """A training recipe: every choice that decides a run, in one place, readable from TOML."""
 
+import inspect
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -98,6 +100,8 @@ class Recipe:
         """
         types = get_type_hints(type(self))
         settings = dict(settings)
+        if type(settings.get("template")) is int:
+            settings["template"] = str(settings["template"])  # the paper's have numbers
         if single := [name for name in settings if name.startswith("loss_settings.")]:
             together = _as(dict[str, float], settings.get("loss_settings", self.loss_settings), f"{where}loss_settings")
             changed = {name.removeprefix("loss_settings."): settings.pop(name) for name in single}
@@ -153,25 +157,37 @@ def _as(kind: Any, value: Any, name: str) -> Any:
             if value not in choices:
                 raise RelvecError(f"{name} is {value!r}; choose one of {', '.join(choices)}.")
             return value
-        if kind == float | None:
-            return None if value in (None, "none") else float(value)
         if kind is bool:
             return {"true": True, "false": False}[str(value).lower()]
-        if isinstance(value, bool):
-            raise ValueError(value)
-        if kind is int and float(value) != int(float(value)):
-            raise ValueError(value)
+        if kind is str:
+            return str(_only(str | Path, value))
         if kind == list[str]:
-            return [value] if isinstance(value, str) else [str(item) for item in value]
+            items = [value] if isinstance(value, str) else _only(list | tuple, value)
+            return [str(_only(str | int | Path, item)) for item in items]  # SemEval's categories are numbers
         if kind == dict[str, float]:
-            return {each: _loss_setting(number, f"{name}.{each}") for each, number in dict(value).items()}
-        return kind(float(value)) if kind is int else kind(value)
+            return {each: _as(_kind_of_loss_setting(each), one, f"{name}.{each}") for each, one in dict(value).items()}
+        if kind == float | None and value in (None, "none"):
+            return None
+        number = float(_only(object, value))
+        if not math.isfinite(number) or (kind is int and number != int(number)):
+            raise ValueError(value)
+        return int(number) if kind is int else number
     except (TypeError, ValueError, KeyError, OverflowError) as error:
         if isinstance(error, RelvecError):
             raise
-        raise RelvecError(f"{name} cannot be {value!r}; give {_MEANT.get(kind, 'a number')}.") from error
+        raise RelvecError(f"{name} cannot be {value!r}; give {_MEANT.get(kind, 'a finite number')}.") from error
 
 
-def _loss_setting(value: Any, name: str) -> Any:
+def _only(kinds: Any, value: Any) -> Any:
+    """The value, if it is of these kinds; true and false are no numbers."""
+    if isinstance(value, bool) or not isinstance(value, kinds):
+        raise TypeError(value)
+    return value
+
+
+def _kind_of_loss_setting(name: str) -> type:
     """A number; or true or false, for what a loss does or leaves."""
-    return _as(bool if str(value).lower() in ("true", "false") else float, value, name)
+    from relvec.training.losses import LOSSES  # brings torch
+
+    found = [inspect.signature(loss).parameters.get(name) for loss in LOSSES.values()]
+    return bool if any(setting and setting.annotation is bool for setting in found) else float
