@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from relvec.data.rated import RatedRelation
+from relvec.data.rated import MINIMUM_POSITIVES, RatedRelation
 from relvec.data.sources import data_folder
 from relvec.errors import RelvecError
 from relvec.pairs import Pair, as_pair, json_rows, read_lines
 
-MINIMUM_POSITIVES = 3
 _ENDINGS = ("ies", "es", "s", "ing", "ed", "ly", "y", "e")
 _SHORTEST_STEM = 3
 
