@@ -13,6 +13,7 @@ from relvec.distillation.batches import LengthBatches
 from relvec.distillation.losses import similarity_loss, vector_loss
 from relvec.distillation.pool import Pool
 from relvec.distillation.targets import Targets, cosine_correlation
+from relvec.encoders.base_folder import check_beside_base
 from relvec.encoders.saving import check_output
 from relvec.errors import RelvecError
 from relvec.evaluation.vectors import ModelVectors
@@ -21,7 +22,7 @@ from relvec.progress import progress_bar
 from relvec.similarity import normalized
 from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint
 from relvec.training.limits import Limits, check_limits
-from relvec.training.lora import add_lora, check_adapter_output, save_adapter
+from relvec.training.lora import add_lora, save_adapter
 from relvec.training.schedule import learning_rate_factor
 from relvec.training.weights import kept, put_back, trainable
 
@@ -110,7 +111,7 @@ class Distiller:
         self.base, self.data = base or student.name, data or "Not recorded."
         check_output(self.output)
         if settings.lora_rank:
-            check_adapter_output(self.base, self.output)
+            check_beside_base(self.base, self.output, "adapter")
         self.token_ids = student.token_ids(pool.train, truncate=True)
         self.batches = LengthBatches(list(map(len, self.token_ids)), settings.batch_size, settings.seed)
         self.steps = settings.steps or math.ceil(settings.epochs * self.batches.steps_per_epoch)

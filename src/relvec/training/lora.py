@@ -10,7 +10,7 @@ from transformers import PreTrainedModel
 
 from relvec.card import model_card
 from relvec.encoders.adapter import CONFIG_NAME, WEIGHTS_NAME
-from relvec.encoders.base_folder import check_beside_base, lasting
+from relvec.encoders.base_folder import lasting
 from relvec.encoders.saving import MODEL_FILES
 from relvec.errors import RelvecError
 from relvec.files import folder_written_whole
@@ -42,11 +42,6 @@ def block_linears(encoder: PreTrainedModel) -> list[str]:
     if not blocks:
         raise RelvecError("This encoder has no linear layers to adapt; train it with lora_rank = 0.")
     return blocks
-
-
-def check_adapter_output(base: str, output: Path) -> None:
-    """An adapter must not take the place of what it stands on."""
-    check_beside_base(base, output, "adapter")
 
 
 def save_adapter(wrapped: "PeftModel", model: RelBERT, base: str, folder: Path) -> None:

@@ -9,10 +9,11 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from relvec.encoders.adapter import KEY_PREFIX
+from relvec.encoders.base_folder import check_beside_base
 from relvec.encoders.saving import check_output
 from relvec.errors import RelvecError
 from relvec.model import RelBERT
-from relvec.training.lora import block_linears, check_adapter_output, write_adapter
+from relvec.training.lora import block_linears, write_adapter
 
 LEFT_OUT = "share of the squared change left out (biases, norms, embeddings)"
 
@@ -47,7 +48,7 @@ def save_low_rank(model: RelBERT, base: str, rank: int, folder: str | Path) -> N
     """
     if rank < 1:
         raise RelvecError(f"An adapter cannot have the rank {rank}; use 1 or more.")
-    check_adapter_output(base, Path(folder))
+    check_beside_base(base, Path(folder), "adapter")
     check_output(Path(folder))
     original = RelBERT.from_pretrained(base, device="cpu")
     if model.tokenizer.get_vocab() != original.tokenizer.get_vocab():
