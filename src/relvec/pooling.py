@@ -29,8 +29,10 @@ def check_pooling(name: str) -> str:
 def pool(name: str, output: "Tensor", is_token: "Tensor", is_mask: "Tensor") -> "Tensor":
     """Mean of `output` [batch, length, dim] over the tokens that the pooling `name` counts: [batch, dim].
 
-    `average` is the paper's (section 3); the other two are those of the later published checkpoints.
+    `average` is the paper's (section 3); the other two are those of the later published checkpoints. The mean is taken
+    in float32 or better: rounded to fewer bits, vectors that are nearly alike could not be told apart.
     """
+    output = output.float() if output.itemsize < 4 else output
     weights: Tensor = POOLINGS[name](is_token, is_mask).to(output.dtype)
     weights = weights / weights.sum(dim=1, keepdim=True)
     return (weights.unsqueeze(1) @ output).squeeze(1)

@@ -14,7 +14,7 @@ from relvec.cli.evaluate_options import Chosen, Run
 from relvec.cli.options import with_shared_options
 from relvec.errors import RelvecError
 
-CHOSEN = ["model", "template", "pooling", "baseline", "settings"]
+CHOSEN = ["model", "template", "pooling", "dtype", "baseline", "settings"]
 RUN = ["data_dir", "runs", "name", "device", "json"]
 
 
@@ -27,7 +27,7 @@ def options_of(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["analogy", "classification", "mapping"])
 def test_a_command_chooses_what_is_evaluated_first_and_where_it_goes_last(name: str) -> None:
     names = list(options_of(name))
-    assert names[:6] == [*CHOSEN, "dataset"]
+    assert names[:7] == [*CHOSEN, "dataset"]
     assert names[-5:] == RUN
 
 

@@ -107,6 +107,14 @@ def test_another_prompt_is_another_fingerprint(tiny_folder: Path) -> None:
     assert len(prints) == 3
 
 
+def test_another_precision_is_another_fingerprint_and_a_fact(tiny_folder: Path) -> None:
+    plain, rounded = model_system(str(tiny_folder)), model_system(str(tiny_folder), dtype="bfloat16")
+    assert plain.vectors is not None
+    assert rounded.vectors is not None
+    assert plain.vectors.fingerprint != rounded.vectors.fingerprint
+    assert rounded.facts == plain.facts | {"dtype": "bfloat16"}
+
+
 def test_an_unknown_model_is_named() -> None:
     with pytest.raises(RelvecError, match="no-such-model"):
         model_system("no-such-model")

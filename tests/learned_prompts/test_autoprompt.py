@@ -238,6 +238,22 @@ def test_one_gradient_serves_all_triggers_until_the_prompt_changes(
     assert after_another
 
 
+def test_a_search_in_bfloat16_is_a_search_of_its_own_judged_in_float32(
+    search: Search, tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    found = search(dtype="bfloat16")
+    losses = [entry["loss"] for entry in found.history]
+    assert losses[0] == pytest.approx(search("exact").history[0]["loss"], rel=0.01)
+    assert all(after <= before for before, after in pairwise(losses))
+    assert losses[-1] < losses[0]
+    assert found.settings["dtype"] == "bfloat16"
+    learned = RelBERT.from_pretrained(tiny_folder, template="[h] [t]", pooling="average", device="cpu")
+    model = RelBERT(learned.encoder, learned.tokenizer, Template.from_tokens(found.tokens), "average")
+    assert found.validation_loss == pytest.approx(PromptObjective(relations, "valid").of_model(model), rel=1e-6)
+    with pytest.raises(RelvecError, match="another"):
+        search(dtype="float32")
+
+
 def test_fewer_iterations_than_were_done_are_refused(search: Search) -> None:
     search(iterations=3)
     with pytest.raises(RelvecError, match="has already done 3 iterations; ask for as many or more"):
@@ -302,6 +318,7 @@ def test_the_prompt_says_how_and_on_what_it_was_learned(search: Search, tmp_path
         "iterations": 5,
         "candidates": 10,
         "exhaustive": False,
+        "dtype": "float32",
         "data": ["my.csv"],
         "exclude_benchmark_pairs": True,
     }

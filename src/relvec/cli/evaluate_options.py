@@ -37,6 +37,9 @@ class Chosen:
     ] = None
     template: Template = None
     pooling: Pooling = None
+    dtype: Annotated[
+        str | None, typer.Option(help="How the model computes: float32 (by default) or, often faster, bfloat16.")
+    ] = None
     baseline: Annotated[
         str | None, typer.Option(help="A baseline instead of a model; `relvec baselines` lists them.")
     ] = None
@@ -50,8 +53,8 @@ class Chosen:
         if self.baseline is None and self.settings:
             raise RelvecError("--set is for baselines; add --baseline, or leave it out.")
         if self.baseline is not None:
-            if any(option is not None for option in (self.model, self.template, self.pooling)):
-                raise RelvecError("--baseline stands alone; leave out --model, --template and --pooling.")
+            if any(option is not None for option in (self.model, self.template, self.pooling, self.dtype)):
+                raise RelvecError("--baseline stands alone; leave out --model, --template, --pooling and --dtype.")
             chosen_settings(self.baseline, self.settings or [], task)
 
     def system(self, task: str, run: "Run", pairs: Iterable["Pair"] = ()) -> "System":
@@ -60,7 +63,14 @@ class Chosen:
             from relvec.evaluation.systems import model_system
 
             source = self.model or DEFAULT_MODEL
-            return model_system(source, template=self.template, pooling=self.pooling, name=run.name, device=run.device)
+            return model_system(
+                source,
+                template=self.template,
+                pooling=self.pooling,
+                dtype=self.dtype or "float32",
+                name=run.name,
+                device=run.device,
+            )
         from relvec.baselines.build import baseline_system
 
         settings = chosen_settings(self.baseline, self.settings or [], task)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.options import DataDir, Device, Json, print_json, print_table, with_shared_options
+from relvec.cli.options import DataDir, Device, Dtype, Json, print_json, print_table, with_shared_options
 from relvec.training.limits import LARGEST_SEED
 
 if TYPE_CHECKING:
@@ -103,11 +103,12 @@ def autoprompt(
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Try every candidate on all data; drop none early.")
     ] = False,
+    dtype: Dtype = "float32",
     learning: Learning,
     run: Run,
 ) -> None:
     """Search vocabulary tokens around the words by gradient; the same command again goes on after an interruption."""
-    own = {"iterations": iterations, "candidates": candidates, "exhaustive": exhaustive}
+    own = {"iterations": iterations, "candidates": candidates, "exhaustive": exhaustive, "dtype": dtype}
     _learn("autoprompt", output, subject, lengths, own, learning, run)
 
 
@@ -142,6 +143,7 @@ def search(
     iterations: Annotated[int | None, typer.Option(help="autoprompt: how often candidates are tried.")] = None,
     candidates: Annotated[int | None, typer.Option(help="autoprompt: how many tokens are tried.")] = None,
     exhaustive: Annotated[bool | None, typer.Option("--exhaustive", help="autoprompt: drop none early.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="autoprompt: float32 or bfloat16.")] = None,
     epochs: Annotated[float | None, typer.Option(help="ptuning: how often all triples are met.")] = None,
     steps: Annotated[int | None, typer.Option(help="ptuning: how many steps, in place of epochs.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="ptuning: the learning rate.")] = None,
@@ -156,6 +158,7 @@ def search(
         "iterations": iterations,
         "candidates": candidates,
         "exhaustive": exhaustive,
+        "dtype": dtype,
         "epochs": epochs,
         "steps": steps,
         "learning_rate": learning_rate,

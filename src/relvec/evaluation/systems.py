@@ -42,17 +42,19 @@ def model_system(
     *,
     template: str | None = None,
     pooling: str | None = None,
+    dtype: str = "float32",
     name: str = "",
     device: str | None = None,
     batch_size: int = BATCH_SIZE,
     show_progress: bool | None = None,
 ) -> System:
     """A RelBERT by name, folder or hub id, perhaps with another prompt; its encodings are kept on disk."""
-    model = RelBERT.from_pretrained(source, template=template, pooling=pooling, device=device)
+    model = RelBERT.from_pretrained(source, template=template, pooling=pooling, device=device, dtype=dtype)
     prompt = f" ({f'template {template}' if template else ''}{', ' if template and pooling else ''}{pooling or ''})"
     name = name or _folder_name(source) + (prompt if template or pooling else "")
     vectors = ModelVectors(model, name=name, batch_size=batch_size, show_progress=show_progress)
-    return vector_system(vectors, model_facts(model, source))
+    facts = model_facts(model, source)
+    return vector_system(vectors, facts if dtype == "float32" else facts | {"dtype": dtype})
 
 
 def model_facts(model: RelBERT, source: str) -> dict[str, Any]:

@@ -30,6 +30,7 @@ def autoprompt(
     candidates: int = 50,
     exhaustive: bool = False,
     seed: int = 0,
+    dtype: str = "float32",
     source: Mapping[str, Any] | None = None,
     device: str | torch.device | None = None,
     show_progress: bool | None = None,
@@ -37,7 +38,8 @@ def autoprompt(
     """Search a prompt for `base` and write it to the folder `output`; a search that was killed goes on where it was.
 
     Candidates that do badly on a part of the relations are dropped early unless `exhaustive`. More `iterations` than
-    before continue a finished search. `source` says where the relations are from, for prompt.json.
+    before continue a finished search. With a `dtype` of bfloat16 the search takes half the time where the hardware has
+    it; the validation loss is that of float32 in any case. `source` says where the relations are from, for prompt.json.
 
     >>> from relvec.data.sources import load
     >>> found = autoprompt(tiny_model, load("bundled")[:4], Lengths(2, 1, 1), "auto", iterations=1, candidates=3)
@@ -50,11 +52,12 @@ def autoprompt(
             raise RelvecError(f"A search with {value} {name} finds nothing; use 1 or more.")
     valid = PromptObjective(relations, "valid")
     check_beside_base(str(base), Path(output), "prompt")
-    model = masked_model(base, lengths, pooling, device, relations)
+    model = masked_model(base, lengths, pooling, device, relations, dtype)
     search = TokenSearch(model, relations, Path(output), candidates=candidates, exhaustive=exhaustive, seed=seed)
     search.run(iterations, show_progress)
     tokens = lengths.arranged(search.tokens)
-    learned = RelBERT(model.encoder, model.tokenizer, Template.from_tokens(tokens), pooling)
+    encoder = masked_model(base, lengths, pooling, device).encoder
+    learned = RelBERT(encoder, model.tokenizer, Template.from_tokens(tokens), pooling)
     result = PromptResult(
         method="autoprompt",
         base=lasting(str(base)),
@@ -68,7 +71,13 @@ def autoprompt(
         encodings=search.encodings,
         seconds=search.seconds,
         triple_encodings=search.triple_encodings,
-        settings={"iterations": iterations, "candidates": candidates, "exhaustive": exhaustive, **(source or {})},
+        settings={
+            "iterations": iterations,
+            "candidates": candidates,
+            "exhaustive": exhaustive,
+            "dtype": dtype,
+            **(source or {}),
+        },
         history=search.history,
     )
     result.save(output)
@@ -82,11 +91,12 @@ def masked_model(
     pooling: str = "average",
     device: str | torch.device | None = None,
     relations: Sequence[RatedRelation] = (),
+    dtype: str = "float32",
 ) -> RelBERT:
     """The base with a mask for each trigger, its weights frozen; the pairs of `relations` must find room in it."""
     if pooling == "mask":
         raise RelvecError("Mask pooling has nothing to read once all masks are replaced; use average pooling.")
-    plain = RelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device=device)
+    plain = RelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device=device, dtype=dtype)
     if plain.tokenizer.mask_token is None:
         raise RelvecError(f"{base} has no mask token for the triggers to start from; use a masked language model.")
     plain.encoder.requires_grad_(False)
