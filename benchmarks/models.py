@@ -1,8 +1,9 @@
-"""Pairs per second of the bundled models, and their ratio to the default: what `relvec models` calls speed.
+"""Pairs per second of the bundled models: the ratio to the default, which `relvec models` calls speed, and of bfloat16.
 
     python benchmarks/models.py --threads 2
 
-The models take turns on the same pairs, so that a busy machine slows all alike; the median of the rounds counts.
+All take turns on the same pairs, so that a busy machine slows all alike; the median of the rounds counts. The smallest
+cosine of a pair's two vectors tells what bfloat16 costs.
 """
 
 import argparse
@@ -14,6 +15,9 @@ import torch
 from relvec import RelBERT
 from relvec.data.sources import load
 from relvec.encoders.catalog import BUNDLED_MODELS, DEFAULT_MODEL
+from relvec.similarity import normalized
+
+DTYPES = ("float32", "bfloat16")
 
 
 def main() -> None:
@@ -25,20 +29,23 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     pairs = list(dict.fromkeys(pair for relation in load("bundled") for pair in relation.positives))
     pairs = pairs[:: max(1, len(pairs) // options.pairs)][: options.pairs]
-    models = {name: RelBERT.from_pretrained(name) for name in BUNDLED_MODELS}
-    seconds: dict[str, list[float]] = {name: [] for name in models}
-    for round_number in range(options.rounds + 1):
-        for name, model in models.items():
+    models = {(name, dtype): RelBERT.from_pretrained(name, dtype=dtype) for name in BUNDLED_MODELS for dtype in DTYPES}
+    vectors = {key: normalized(model.encode(pairs)) for key, model in models.items()}  # warms up, too
+    seconds: dict[tuple[str, str], list[float]] = {key: [] for key in models}
+    for _ in range(options.rounds):
+        for key, model in models.items():
             start = time.perf_counter()
             model.encode(pairs)
-            if round_number:  # the first warms up
-                seconds[name].append(time.perf_counter() - start)
-    median = {name: statistics.median(taken) for name, taken in seconds.items()}
+            seconds[key].append(time.perf_counter() - start)
+    rate = {key: len(pairs) / statistics.median(taken) for key, taken in seconds.items()}
     print(f"{len(pairs)} pairs, {options.threads} threads, median of {options.rounds} rounds\n")
-    print("| model | pairs/s | speed |")
-    print("| --- | ---: | ---: |")
-    for name, taken in median.items():
-        print(f"| {name} | {len(pairs) / taken:.0f} | {median[DEFAULT_MODEL] / taken:.1f}x |")
+    print("| model | pairs/s | speed | bfloat16 pairs/s | ratio | smallest cosine |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    for name in BUNDLED_MODELS:
+        exact, rounded = (rate[name, dtype] for dtype in DTYPES)
+        speed = exact / rate[DEFAULT_MODEL, "float32"]
+        cosine = (vectors[name, "float32"] * vectors[name, "bfloat16"]).sum(axis=1).min()
+        print(f"| {name} | {exact:.0f} | {speed:.1f}x | {rounded:.0f} | {rounded / exact:.2f}x | {cosine:.5f} |")
 
 
 if __name__ == "__main__":

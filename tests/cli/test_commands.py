@@ -46,6 +46,23 @@ def test_embed_writes_vectors_and_reports_on_stderr(relvec: Relvec, tiny_folder:
         np.testing.assert_allclose(np.linalg.norm(file["vectors"], axis=1), 1, atol=1e-5)
 
 
+def test_embed_computes_in_bfloat16_and_writes_float32(
+    relvec: Relvec, tiny_folders: Callable[[str], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "pairs.tsv").write_text("Paris\tFrance\nTokyo\tJapan\n")
+    found = []
+    for dtype in ("float32", "bfloat16"):
+        output = tmp_path / f"{dtype}.npy"
+        # A BERT, of which a few pairs would be encoded without torch.
+        command = ["embed", tmp_path / "pairs.tsv", "-o", output, "-m", tiny_folders("bert"), "--dtype", dtype]
+        assert relvec(*command).code == 0
+        found.append(np.load(output))
+    exact, rounded = found
+    assert rounded.dtype == np.float32
+    assert not np.array_equal(exact, rounded)
+    np.testing.assert_allclose(exact, rounded, atol=0.1)
+
+
 def test_embed_reads_stdin(relvec: Relvec, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Paris:France\n")))
     assert relvec("embed", "-", "-o", tmp_path / "v.npy", "-m", tiny_folder).code == 0
@@ -118,6 +135,7 @@ def test_version(relvec: Relvec) -> None:
         (["embed", "nowhere.tsv", "-o", "v.npz"], "Cannot read nowhere.tsv"),
         (["embed", "PAIRS", "-o", "v.doc", "-m", "TINY"], "end the file name in .npz"),
         (["embed", "PAIRS", "-o", "v.npz", "-m", "TINY", "--device", "toaster"], "use cpu, cuda or mps"),
+        (["embed", "PAIRS", "-o", "v.npz", "-m", "TINY", "--dtype", "int8"], "Unknown dtype 'int8'; choose one of"),
         (["fetch", "mpnet"], "network is switched off"),
         (["fetch", "relvec-mpnet"], "The base model 'mpnet' is not in"),
         (["similarity"], "Missing argument 'pairs'; see relvec similarity --help."),

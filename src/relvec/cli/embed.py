@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Model, load_model, start_quickly
+from relvec.cli.options import Device, Dtype, Model, load_model, start_quickly
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.pairs import read_pairs
 
@@ -24,16 +24,17 @@ def embed(
     normalize: Annotated[bool, typer.Option("--normalize", help="Make every vector of length 1.")] = False,
     truncate: Annotated[bool, typer.Option("--truncate", help="Cut pairs that are too long for the model.")] = False,
     device: Device = None,
+    dtype: Dtype = "float32",
 ) -> None:
     """Write the relation vectors of a file of pairs; a run that was broken off goes on where it stopped."""
     rows = read_pairs(pairs)
-    is_few = len(rows) < FEW
-    if is_few:
+    is_quick = len(rows) < FEW and dtype == "float32"
+    if is_quick:
         start_quickly()
     from relvec.embedding_file import embed_to_file, writer_for
 
     writer_for(output)
-    loaded = load_model(model, device, quickly=is_few)
+    loaded = load_model(model, device, quickly=is_quick, dtype=dtype)
     start = time.perf_counter()
     done = embed_to_file(loaded, rows, output, batch_size=batch_size, normalize=normalize, truncate=truncate)
     seconds = time.perf_counter() - start

@@ -83,8 +83,8 @@ def start_quickly() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def load_model(model: str, device: str | None, *, quickly: bool = True) -> "RelationModel":
-    """The model for a few pairs, which is quick to load, or the one of torch, which may have a GPU."""
+def load_model(model: str, device: str | None, *, quickly: bool = True, dtype: str = "float32") -> "RelationModel":
+    """The model for a few pairs, which is quick to load, or the one of torch, which may have a GPU and a `dtype`."""
     if quickly:
         start_quickly()
         from relvec.quick.opening import open_model
@@ -92,7 +92,7 @@ def load_model(model: str, device: str | None, *, quickly: bool = True) -> "Rela
         return open_model(model, device)
     from relvec.model import RelBERT
 
-    return RelBERT.from_pretrained(model, device=device)
+    return RelBERT.from_pretrained(model, device=device, dtype=dtype)
 
 
 def pair_json(pair: Pair) -> dict[str, Any]:
