@@ -25,6 +25,7 @@ from relvec.encoders.cache import cache_folder as default_cache_folder
 from relvec.encoders.loading import load_config, pick_device, pick_dtype, quiet_transformers, token_limit
 from relvec.encoders.resolve import resolve
 from relvec.errors import RelvecError, one_of
+from relvec.paths import expanded
 from relvec.progress import progress_bar
 from relvec.relation_model import PROBES
 
@@ -100,7 +101,7 @@ class LanguageModel:
         if kind is not None:
             one_of("kind of language model", kind, get_args(Kind))
         chosen_device, chosen_dtype = pick_device(device), pick_dtype(dtype)
-        path = Path(model).expanduser()
+        path = expanded(model)
         if path.suffix.lower() == ".gguf":
             if kind == "masked":
                 raise RelvecError(f"{path} cannot be read as a masked language model; give a folder or a hub id.")

@@ -15,6 +15,7 @@ from relvec.errors import RelvecError
 from relvec.evaluation.analogy import Scores
 from relvec.evaluation.questions import Question
 from relvec.pairs import Pair
+from relvec.paths import expanded
 from relvec.progress import progress_bar
 
 WINDOW = 10
@@ -53,7 +54,7 @@ class PMI:
         if window < 1:
             raise RelvecError(f"The window is {window}; words that meet are at least 1 token apart.")
         self.name = name
-        self._corpus = Path(corpus).expanduser()
+        self._corpus = expanded(corpus)
         self._window = window
         self._pairs = list(pairs)
         self._show_progress = show_progress

@@ -13,6 +13,7 @@ from relvec.evaluation.portable import portable_path
 from relvec.evaluation.questions import ANALOGY_DATASETS, Part, Question
 from relvec.evaluation.record_check import read_fields
 from relvec.pairs import json_rows, read_lines
+from relvec.paths import expanded
 from relvec.similarity import Scoring
 
 PLACE_COLUMNS = ("dataset", "split", "index", "answer")
@@ -36,7 +37,7 @@ class SavedPredictions:
         self._path = path
         self._of = f"{dataset}, {part} part"
         places = _places(dataset, part)
-        file, lines = read_lines(Path(path).expanduser())
+        file, lines = read_lines(expanded(path))
         self.fingerprint = hashlib.sha256("\n".join([column, *lines]).encode()).hexdigest()
         found: dict[tuple[str, int], tuple[str, dict[str, Any]]] = {}
         for where, row in json_rows(lines, file):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from relvec.baselines.input_file import READ_BYTES, checksum, unpacked
 from relvec.errors import RelvecError
+from relvec.paths import expanded
 from relvec.similarity import Vectors
 
 Vector = NDArray[np.float32]
@@ -54,7 +55,7 @@ def read_vectors(path: str | Path, keys: Iterable[str] | None = None) -> VectorT
     >>> table.rows, table.matrix.tolist()
     ({'coffee': 0}, [[1.0, 0.0]])
     """
-    file = Path(path).expanduser()
+    file = expanded(path)
     wanted = None if keys is None else frozenset(keys)
     with unpacked(file) as (stream, _):
         start = stream.peek(4)[:4]

@@ -9,6 +9,7 @@ from relvec.cli.evaluate_options import Runs, typed_command
 from relvec.cli.options import DataDir, Device, Json, Model, print_json, print_table
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
+from relvec.paths import expanded
 from relvec.training.limits import LARGEST_SEED
 
 app = typer.Typer(help="Look into a model: relations it never saw, a map of its vectors.", no_args_is_help=True)
@@ -101,7 +102,7 @@ def _check_coordinates(path: Path, data: str) -> None:
     """Coordinates may go to a new file, or in place of older ones; never over the data."""
     if not path.exists():
         return
-    source = Path(data).expanduser()
+    source = expanded(data)
     is_data = source.exists() and source.samefile(path)
     if is_data or not path.is_file() or not _is_coordinates(path):
         raise RelvecError(f"The coordinates would take the place of {path}; give the picture another name.")

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,6 +18,7 @@ from relvec.cli.evaluate_options import (
 from relvec.cli.options import LOSS_NAMES, Model, print_json, print_table, with_shared_options
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
+from relvec.paths import expanded
 from relvec.training.limits import LARGEST_SEED
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _fallback(
     from relvec.evaluation.portable import last_part
     from relvec.evaluation.suite import Fallback
 
-    folder = Path(given).expanduser()
+    folder = expanded(given)
     if folder.is_dir():
         found = {each: answers_of_run(folder, each, part, asked, scoring) for each, asked in questions.items()}
         return Fallback(folder.resolve().name, found)

@@ -8,6 +8,7 @@ from relvec.data.rated import MINIMUM_POSITIVES, RatedRelation
 from relvec.data.sources import data_folder
 from relvec.errors import RelvecError
 from relvec.pairs import Pair, as_pair, json_rows, read_lines
+from relvec.paths import expanded
 
 _ENDINGS = ("ies", "es", "s", "ing", "ed", "ly", "y", "e")
 _SHORTEST_STEM = 3
@@ -64,7 +65,7 @@ def benchmark_pairs(data_dir: str | Path) -> dict[Pair, set[str]]:
     found: dict[Pair, set[str]] = {}
     for folder in ("analogy", "lexrel"):
         for part in ("valid", "test"):
-            for path in sorted(Path(data_dir).expanduser().glob(f"{folder}/*/{part}.jsonl")):
+            for path in sorted(expanded(data_dir).glob(f"{folder}/*/{part}.jsonl")):
                 for pair in _pairs(path):
                     found.setdefault(unordered(pair), set()).add(f"{folder}/{path.parent.name}")
     if not found:

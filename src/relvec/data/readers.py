@@ -33,6 +33,7 @@ from relvec.pairs import (
     read_lines,
     tsv_rows,
 )
+from relvec.paths import expanded
 
 _COLUMNS = "name the columns relation, head, tail and, if wanted, category and score"
 _SEMEVAL_FILE = re.compile(r"Phase2Answers\w*-(\d+)([a-z])\.txt")
@@ -52,7 +53,7 @@ def read_rated(
     if hasattr(source, "columns"):
         name, relations = "The frame", select(_read_frame(source), top=top, bottom=bottom, threshold=threshold)
     else:
-        name, files = str(source), _files(Path(source).expanduser())
+        name, files = str(source), _files(expanded(source))
         items = [(file, item) for file in files for item in _reader_for(file)(file)]
         rows = (item for _, item in items if isinstance(item, RatedPair))
         groups = [(file, item) for file, item in items if isinstance(item, RatedRelation)]

@@ -10,6 +10,7 @@ from relvec.data.rated import BOTTOM, TOP, RatedRelation
 from relvec.data.readers import is_readable, read_rated
 from relvec.encoders.network import hub_answers, is_refusal, offline
 from relvec.errors import RelvecError, did_you_mean
+from relvec.paths import expanded
 
 DEFAULT_SOURCE = "bundled"
 
@@ -69,7 +70,7 @@ def load(
     name = str(name_or_path)
     if name in SOURCES:
         place = _place(SOURCES[name], data_dir)
-    elif Path(name).expanduser().exists():
+    elif expanded(name).exists():
         place = Path(name)
     elif _HUB_ID.fullmatch(name) and not name.startswith(".") and not is_readable(Path(name)):
         place = _hub_folder(name)
@@ -92,7 +93,7 @@ def describe(name_or_path: str) -> str:
 def data_folder(data_dir: str | Path | None = None) -> Path | None:
     """Where the user keeps datasets: `data_dir`, else `RELVEC_DATA`, else nowhere."""
     chosen = data_dir or os.environ.get("RELVEC_DATA")
-    return Path(chosen).expanduser() if chosen else None
+    return expanded(chosen) if chosen else None
 
 
 def _place(source: Source, data_dir: str | Path | None) -> Path:

@@ -12,6 +12,7 @@ from relvec.data.sources import DEFAULT_SOURCE, describe, load
 from relvec.distillation.wordnet import read_wordnet
 from relvec.errors import RelvecError
 from relvec.pairs import Pair, read_pairs
+from relvec.paths import expanded
 
 HELD_OUT_SHARE = 0.02
 HELD_OUT_AT_LEAST = 4
@@ -48,7 +49,7 @@ class Sources:
 
     def described(self) -> str:
         """What a model card says of the data; of the user's own files only the names."""
-        names = [Path(name).name if Path(name).expanduser().exists() else describe(name) for name in self.data]
+        names = [Path(name).name if expanded(name).exists() else describe(name) for name in self.data]
         names += [Path(path).name for path in self.files] + (["WordNet"] if self.wordnet else [])
         if self.shuffled:
             names.append(f"random pairs of their words, {self.shuffled:.0%} more")

@@ -9,6 +9,7 @@ from relvec.distillation.pool import Sources, make_pool
 from relvec.distillation.student import load_student
 from relvec.evaluation.vectors import ModelVectors
 from relvec.model import BATCH_SIZE, RelBERT
+from relvec.paths import expanded
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def make_distiller(
     model = RelBERT.from_pretrained(teacher, device=device)
     learner = load_student(student, model, template=template, pooling=pooling, device=device)
     # An adapter is of no use without the place of its base; elsewhere that is nobody's business.
-    is_private = Path(student).expanduser().exists() and not settings.lora_rank
+    is_private = expanded(student).exists() and not settings.lora_rank
     base = Path(student).name if is_private else str(student)
     vectors = ModelVectors(model, cache_folder)
     return Distiller(vectors, learner, pool, settings, output, base=base, data=sources.described())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from relvec.errors import RelvecError
 from relvec.pairs import Pair, read_lines
+from relvec.paths import expanded
 
 PARTS_OF_SPEECH = {"data.noun": "n", "data.verb": "v", "data.adj": "a", "data.adv": "r"}
 
@@ -57,7 +58,7 @@ def read_wordnet(folder: str | Path) -> list[Pair]:
 
 def read_synsets(folder: str | Path) -> dict[SynsetKey, Synset]:
     """All synsets of the files that are there of data.noun, data.verb, data.adj and data.adv."""
-    folder = Path(folder).expanduser()
+    folder = expanded(folder)
     paths = [folder / name for name in PARTS_OF_SPEECH if (folder / name).is_file()]
     if not paths:
         names = ", ".join(PARTS_OF_SPEECH)

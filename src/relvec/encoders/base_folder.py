@@ -5,6 +5,7 @@ from pathlib import Path
 from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS
 from relvec.encoders.resolve import adapters_and_base, resolve
 from relvec.errors import RelvecError
+from relvec.paths import expanded
 
 
 def lasting(base: str) -> str:
@@ -13,7 +14,7 @@ def lasting(base: str) -> str:
     >>> lasting("mpnet"), lasting(".") == str(Path.cwd())
     ('mpnet', True)
     """
-    folder = Path(base).expanduser()
+    folder = expanded(base)
     is_name = base in BUNDLED_MODELS or base in BASE_MODELS
     return base if is_name or not folder.is_dir() else str(folder.absolute())
 

@@ -8,6 +8,7 @@ from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
 from relvec.encoders.fetch import fetch
 from relvec.encoders.network import HUB_PATIENCE_SECONDS, hub_answers, is_refusal, offline
 from relvec.errors import RelvecError, did_you_mean
+from relvec.paths import expanded
 
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _READABLE = (".json", ".txt", ".model", ".safetensors")
@@ -20,10 +21,7 @@ def resolve(model: str | Path, revision: str | None = None, show_progress: bool 
         return BUNDLED_MODELS[name].folder
     if name in BASE_MODELS:
         return fetch(BASE_MODELS[name], show_progress)
-    try:
-        folder = Path(model).expanduser()
-    except RuntimeError as error:  # ~nobody/model
-        raise RelvecError(f"There is no home folder for {name}; write the path in full.") from error
+    folder = expanded(model)
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise RelvecError(

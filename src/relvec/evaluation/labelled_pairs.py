@@ -9,6 +9,7 @@ from typing import Literal
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.places import benchmark_file
 from relvec.pairs import Pair, as_label, as_pair, json_rows, read_lines
+from relvec.paths import expanded
 
 Part = Literal["train", "valid", "test"]
 
@@ -121,7 +122,7 @@ def _files(name: str, data_dir: str | Path | None) -> dict[Part, Path]:
             for part in names
             if part in dataset.counts
         }
-    folder = Path(name).expanduser()
+    folder = expanded(name)
     if not folder.is_dir():
         advice = did_you_mean(name, CLASSIFICATION_DATASETS, otherwise="check the name, or give a folder")
         raise RelvecError(f"There is no classification dataset {name}; {advice}.")

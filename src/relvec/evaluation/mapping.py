@@ -21,6 +21,7 @@ from relvec.evaluation.intervals import bootstrap_interval
 from relvec.evaluation.places import benchmark_file
 from relvec.evaluation.vectors import PairVectors
 from relvec.pairs import Pair, as_label, as_word, json_rows, read_lines
+from relvec.paths import expanded
 from relvec.similarity import normalized
 
 DEFAULT_DATASET = "relation_mapping"
@@ -70,8 +71,8 @@ def load_problems(name: str = DEFAULT_DATASET, data_dir: str | Path | None = Non
     """The problems in `mapping/<name>.jsonl` below the data folder, of a file, or (by default) from the hub."""
     if name == DEFAULT_DATASET:
         return read_problems(benchmark_file(f"mapping/{name}.jsonl", HUB_ID, "data.jsonl", data_dir), _KINDS)
-    if Path(name).expanduser().is_file():
-        return read_problems(Path(name).expanduser())
+    if expanded(name).is_file():
+        return read_problems(expanded(name))
     folder = data_folder(data_dir)
     files = sorted(folder.glob("mapping/*.jsonl")) if folder is not None else []
     known = {DEFAULT_DATASET: Path(), **{file.stem: file for file in files}}

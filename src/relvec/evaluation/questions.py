@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 from relvec.errors import RelvecError, did_you_mean, one_of
 from relvec.evaluation.places import benchmark_file
 from relvec.pairs import Pair, as_label, as_pair, json_rows, read_lines
+from relvec.paths import expanded
 
 Part = Literal["valid", "test"]
 
@@ -61,8 +62,8 @@ def datasets_with(part: str) -> dict[str, AnalogyDataset]:
 def load_questions(name: str, part: Part = "test", data_dir: str | Path | None = None) -> list[Question]:
     """The questions of a dataset by name, or of a file of the user's."""
     if name not in ANALOGY_DATASETS:
-        if Path(name).expanduser().is_file():
-            return read_questions(Path(name).expanduser())
+        if expanded(name).is_file():
+            return read_questions(expanded(name))
         advice = did_you_mean(name, ANALOGY_DATASETS, otherwise=f"known are {', '.join(ANALOGY_DATASETS)}, or a file")
         raise RelvecError(f"There are no analogy questions {name}; {advice}.")
     dataset = ANALOGY_DATASETS[name]

@@ -10,6 +10,7 @@ from typing import Any, Self, get_origin, get_type_hints
 from relvec.errors import RelvecError
 from relvec.files import written_whole
 from relvec.learned_prompts.lengths import Lengths
+from relvec.paths import expanded
 from relvec.prompts.template import HEAD, MASK, TAIL, Template
 
 PROMPT_NAME = "prompt.json"
@@ -58,7 +59,7 @@ class PromptResult:
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """A prompt that was saved; its history stays where it is."""
-        path = Path(folder).expanduser() / PROMPT_NAME
+        path = expanded(folder) / PROMPT_NAME
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
             loaded = cls(**{**found, "lengths": Lengths.parse(str(found["lengths"]))})

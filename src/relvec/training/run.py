@@ -9,6 +9,7 @@ from relvec.data.sources import load
 from relvec.errors import RelvecError
 from relvec.learned_prompts.result import PromptResult
 from relvec.model import RelBERT
+from relvec.paths import expanded
 from relvec.prompts import Template
 from relvec.training.batches import with_parents
 from relvec.training.losses import needs_triples
@@ -40,7 +41,7 @@ def make_trainer(recipe: Recipe, output: str | Path, data_dir: str | Path | None
     relations = load_relations(recipe, data_dir)
     template: str | Template = recipe.template
     if recipe.prompt:
-        if Path(output).resolve() == Path(recipe.prompt).expanduser().resolve():
+        if Path(output).resolve() == expanded(recipe.prompt).resolve():
             raise RelvecError(f"{output} holds the learned prompt itself; choose another output.")
         recipe, template = with_prompt(recipe)
     train, valid = split(relations, "train"), split(relations, "valid")
