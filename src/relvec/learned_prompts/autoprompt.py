@@ -56,7 +56,7 @@ def autoprompt(
     search = TokenSearch(model, relations, Path(output), candidates=candidates, exhaustive=exhaustive, seed=seed)
     search.run(iterations, show_progress)
     tokens = lengths.arranged(search.tokens)
-    encoder = masked_model(base, lengths, pooling, device).encoder
+    encoder = masked_model(base, lengths, pooling, device).encoder  # in float32, whatever the search computed in
     learned = RelBERT(encoder, model.tokenizer, Template.from_tokens(tokens), pooling)
     result = PromptResult(
         method="autoprompt",
