@@ -62,7 +62,7 @@ def test_audit_lists_every_problem() -> None:
     bad = RatedRelation("bad", "", (("a", "b"),), (("a", "b"), ("c", "d"), ("c", "d")))
     assert audit([CAPITALS, bad, bad])[:4] == [
         Problem("bad", "", "name of 2 relations"),
-        Problem("bad", "", "fewer than 3 positives"),
+        Problem("bad", "", "too few positives to train on"),
         Problem("bad", "c:d", "twice negative"),
         Problem("bad", "a:b", "both positive and negative"),
     ]
@@ -106,7 +106,7 @@ def test_data_check_cuts_at_a_threshold_and_finds_what_training_would_refuse(
     assert json.loads(CliRunner().invoke(app, command).stdout)["positives"] == 3
     found = json.loads(CliRunner().invoke(app, [*command, "--threshold", "0.5"]).stdout)
     assert (found["positives"], found["negatives"]) == (2, 1)
-    assert [problem["problem"] for problem in found["problems"]] == ["fewer than 3 positives"]
+    assert [problem["problem"] for problem in found["problems"]] == ["too few positives to train on"]
 
 
 def test_data_check_prints_the_overlap_and_fails(benchmarks: Path) -> None:

@@ -10,7 +10,6 @@ from relvec.data.rated import (
     exclude,
     select,
     split,
-    unsplit,
 )
 from relvec.errors import RelvecError
 
@@ -144,11 +143,18 @@ def test_relations_may_have_no_category() -> None:
     check_categories([relation("a"), relation("b")])
 
 
-def test_unsplit_is_undone_by_split() -> None:
-    train, valid = tuple((f"t{n}", "x") for n in range(8)), (("v0", "x"), ("v1", "x"))
-    whole = RatedRelation("r", "", unsplit(train, valid), ())
-    assert split([whole], "train")[0].positives == train
-    assert split([whole], "valid")[0].positives == valid
+def test_what_the_data_holds_out_is_held_out_and_nothing_else() -> None:
+    whole = relation("r", positives=5, negatives=3)
+    whole = replace(whole, held_out=whole.positives[3:])
+    (train,), (valid,) = (split([whole], part) for part in ("train", "valid"))
+    assert (train.positives, valid.positives) == (whole.positives[:3], whole.positives[3:])
+    assert (train.negatives, valid.negatives) == (whole.negatives[1:], whole.negatives[:1])  # nothing is said of them
+
+
+def test_positives_that_are_all_held_out_are_refused() -> None:
+    whole = relation("r", positives=5)
+    with pytest.raises(RelvecError, match=r"'r' has 5 positives, 6 are needed \(4 held out\)"):
+        check_relations([relation("a", positives=3), replace(whole, held_out=whole.positives[:4])])
 
 
 def test_exclude_leaves_out_categories_and_names() -> None:

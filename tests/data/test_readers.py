@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from relvec.data.rated import RatedRelation
+from relvec.data.rated import RatedRelation, split
 from relvec.data.readers import read_rated
 from relvec.errors import RelvecError
 
@@ -90,7 +90,8 @@ def test_training_and_validation_file_of_the_hub_are_joined(tmp_path: Path) -> N
     write(tmp_path / "data/train.jsonl", hub_row("8d", [["a", "b"]], [["e", "f"], ["c", "d"]]))
     write(tmp_path / "data/valid.jsonl", hub_row("8d", [["c", "d"]], [["g", "h"]]))
     write(tmp_path / "README.md", "nothing")
-    joined = RatedRelation("8d", "8", (("c", "d"), ("a", "b")), (("g", "h"), ("e", "f")))  # held out come first
+    held_out = ("c", "d"), ("g", "h")
+    joined = RatedRelation("8d", "8", (("c", "d"), ("a", "b")), (("g", "h"), ("e", "f")), held_out=held_out)
     assert read_rated(tmp_path) == [joined]
 
 
@@ -113,6 +114,28 @@ def test_the_name_of_a_file_tells_what_is_held_out(tmp_path: Path, name: str) ->
     write(tmp_path / name, hub_row("8d", pairs("v"), []))
     write(tmp_path / "train.jsonl", hub_row("8d", pairs("a", "b"), []))
     assert [head for head, _ in read_rated(tmp_path)[0].positives] == ["v", "a", "b"]
+
+
+@pytest.mark.parametrize("known", [5, 12])
+def test_all_pairs_of_a_validation_file_are_held_out(tmp_path: Path, known: int) -> None:
+    trained, held_out = [f"t{n}" for n in range(known)], ["v0", "v1", "v2"]
+    folders = tmp_path / "groups", tmp_path / "rows"
+    for name, heads in (("train", trained), ("valid", held_out)):
+        write(folders[0] / f"{name}.jsonl", hub_row("8d", pairs(*heads), []))
+        write(folders[1] / f"{name}.csv", "relation,head,tail\n" + "\n".join(f"8d,{head},t" for head in heads))
+    for folder in folders:
+        relations = read_rated(folder)
+        parts = [[head for head, _ in split(relations, part)[0].positives] for part in ("train", "valid")]
+        assert parts == [trained, held_out]
+    alone = read_rated(folders[1] / "valid.csv")
+    assert [head for head, _ in split(alone, "train")[0].positives] == ["v1", "v2"]
+
+
+def test_a_folder_of_several_kinds_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", "relation,head,tail\nr,a,b\n")
+    write(tmp_path / "b.jsonl", hub_row("8d", pairs("a"), []))
+    with pytest.raises(RelvecError, match=r"holds \.jsonl and \.csv files; keep one kind in a folder"):
+        read_rated(tmp_path)
 
 
 def test_the_lines_of_a_training_file_are_joined(tmp_path: Path) -> None:

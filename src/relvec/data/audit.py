@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relvec.data.overlap import overlap
-from relvec.data.rated import MINIMUM_POSITIVES, RatedRelation
+from relvec.data.rated import RatedRelation, has_training_positives
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class Problem:
 def audit(relations: Sequence[RatedRelation], data_dir: str | Path | None = None) -> list[Problem]:
     """Repeated names and pairs, pairs both positive and negative, too few positives, overlap with the benchmarks.
 
-    >>> twins = RatedRelation("twins", "", (("Castor", "Pollux"), ("Apollo", "Artemis"), ("Castor", "Pollux")), ())
+    >>> pairs = ("Castor", "Pollux"), ("Apollo", "Artemis"), ("Romulus", "Remus"), ("Castor", "Pollux")
+    >>> twins = RatedRelation("twins", "", pairs, ())
     >>> audit([twins])
     [Problem(relation='twins', pair='Castor:Pollux', what='twice positive')]
     """
@@ -41,8 +42,8 @@ def _repeated_names(relations: Sequence[RatedRelation]) -> Iterator[Problem]:
 
 
 def _own_problems(relation: RatedRelation) -> Iterator[Problem]:
-    if len(relation.positives) < MINIMUM_POSITIVES:
-        yield Problem(relation.name, "", f"fewer than {MINIMUM_POSITIVES} positives")
+    if not has_training_positives(relation):
+        yield Problem(relation.name, "", "too few positives to train on")
     for kind, pairs in (("positive", relation.positives), ("negative", relation.negatives)):
         for pair, uses in Counter(pairs).items():
             if uses > 1:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from relvec.data.rated import MINIMUM_POSITIVES, RatedRelation
+from relvec.data.rated import RatedRelation, has_training_positives
 from relvec.data.sources import data_folder
 from relvec.errors import RelvecError
 from relvec.pairs import Pair, as_pair, json_rows, read_lines
@@ -110,8 +110,8 @@ def without_benchmarks(
 ) -> list[RatedRelation]:
     """The relations without the pairs that a benchmark has, in these or other forms of the words.
 
-    A relation left with fewer than three positives goes (one is held out, two are needed for training), and so does
-    one left with fewer than `minimum_negatives`.
+    A relation left with fewer than two positives to train on, besides those held out, goes, and so does one left with
+    fewer than `minimum_negatives`.
     """
     known = {inflected(pair) for pair in benchmark_pairs(data_dir)}
 
@@ -122,5 +122,5 @@ def without_benchmarks(
     return [
         relation
         for relation in fair
-        if len(relation.positives) >= MINIMUM_POSITIVES and len(relation.negatives) >= minimum_negatives
+        if has_training_positives(relation) and len(relation.negatives) >= minimum_negatives
     ]

@@ -13,7 +13,7 @@ Part = Literal["train", "valid"]
 TOP = 10
 BOTTOM = 10
 _VALIDATION_PLACES = (0, 8)
-MINIMUM_POSITIVES = 3  # one is held out, two are needed to compare
+_TRAINING_POSITIVES = 2  # to compare
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,17 @@ class RatedPair:
 
 @dataclass(frozen=True)
 class RatedRelation:
-    """A relation by its good examples and its bad ones; the category is empty if it belongs to none."""
+    """A relation by its good examples and its bad ones; the category is empty if it belongs to none.
+
+    `held_out` are those pairs of both kinds that the data keeps for validation, if it says so.
+    """
 
     name: str
     category: str
     positives: tuple[Pair, ...]
     negatives: tuple[Pair, ...]
     definition: str = ""
+    held_out: tuple[Pair, ...] = ()
 
 
 def select(
@@ -97,28 +101,35 @@ def _check_rows(name: str, rated: list[RatedPair]) -> None:
 
 
 def split(relations: Iterable[RatedRelation], part: Part) -> list[RatedRelation]:
-    """The part of each relation to train on, or to validate on: the first and the ninth pair of a list are held out.
+    """The part of each relation to train on, or to validate on.
+
+    Held out is what the data says; of a list of which it says nothing, the first and the ninth pair.
 
     >>> capitals = RatedRelation("capital", "", (("Paris", "France"), ("Tokyo", "Japan"), ("Rome", "Italy")), ())
     >>> split([capitals], "train")[0].positives
     (('Tokyo', 'Japan'), ('Rome', 'Italy'))
+    >>> split([replace(capitals, held_out=(("Rome", "Italy"),))], "train")[0].positives
+    (('Paris', 'France'), ('Tokyo', 'Japan'))
     """
     return [
-        replace(relation, positives=_part(relation.positives, part), negatives=_part(relation.negatives, part))
+        replace(
+            relation,
+            positives=_part(relation.positives, relation.held_out, part),
+            negatives=_part(relation.negatives, relation.held_out, part),
+        )
         for relation in relations
     ]
 
 
-def _part(pairs: tuple[Pair, ...], part: Part) -> tuple[Pair, ...]:
-    return tuple(pair for place, pair in enumerate(pairs) if (place in _VALIDATION_PLACES) == (part == "valid"))
+def _part(pairs: tuple[Pair, ...], held_out: Sequence[Pair], part: Part) -> tuple[Pair, ...]:
+    usual = {pairs[place] for place in _VALIDATION_PLACES if place < len(pairs)}
+    held = set(held_out).intersection(pairs) or usual
+    return tuple(pair for pair in pairs if (pair in held) == (part == "valid"))
 
 
-def unsplit(train: Sequence[Pair], valid: Sequence[Pair]) -> tuple[Pair, ...]:
-    """A list that `split` takes apart into these two again, if there are as many held-out pairs as it holds out."""
-    pairs = list(train)
-    for place, pair in zip(_VALIDATION_PLACES, valid, strict=False):
-        pairs.insert(place, pair)
-    return tuple(dict.fromkeys([*pairs, *valid]))
+def has_training_positives(relation: RatedRelation) -> bool:
+    """Whether enough positives are left to train on, besides those that are held out."""
+    return len(split([relation], "train")[0].positives) >= _TRAINING_POSITIVES
 
 
 def check_relations(relations: Sequence[RatedRelation]) -> None:
@@ -129,10 +140,11 @@ def check_relations(relations: Sequence[RatedRelation]) -> None:
     if uses > 1:
         raise RelvecError(f"The name {name!r} stands for {uses} relations; give each its own.")
     for relation in relations:
-        if len(relation.positives) < MINIMUM_POSITIVES:
-            count = f"{len(relation.positives)} positives, {MINIMUM_POSITIVES} are needed (one is held out)"
-            raise RelvecError(f"Relation {relation.name!r} has {count}; add pairs.")
         _check_pairs(relation)
+        if not has_training_positives(relation):
+            held_out = len(split([relation], "valid")[0].positives)
+            count = f"{len(relation.positives)} positives, {held_out + _TRAINING_POSITIVES} are needed"
+            raise RelvecError(f"Relation {relation.name!r} has {count} ({held_out} held out); add pairs.")
 
 
 def _check_pairs(relation: RatedRelation) -> None:

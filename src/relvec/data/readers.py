@@ -8,21 +8,23 @@
 | SemEval-2012 Task 2 as distributed | a folder of `Phase2Answers-1a.txt` with lines `50.0 "head:tail"` |
 
 Names such as `train.jsonl`, `valid.jsonl` (or `validation`, `val`, `dev`) and `test.jsonl` tell the parts of a dataset.
-In a folder that has one of the others, the test part is left out.
+In a folder that has one of the others, the test part is left out, and validation pairs are held out. A folder has files
+of one kind.
 """
 
 import math
 import re
 import reprlib
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from relvec.data.rated import BOTTOM, TOP, RatedPair, RatedRelation, select, unsplit
+from relvec.data.rated import BOTTOM, TOP, RatedPair, RatedRelation, select
 from relvec.errors import RelvecError
 from relvec.pairs import (
+    Pair,
     as_label,
     as_pair,
     as_word,
@@ -55,9 +57,10 @@ def read_rated(
     else:
         name, files = str(source), _files(expanded(source))
         items = [(file, item) for file in files for item in _reader_for(file)(file)]
-        rows = (item for _, item in items if isinstance(item, RatedPair))
+        rows = [(file, item) for file, item in items if isinstance(item, RatedPair)]
         groups = [(file, item) for file, item in items if isinstance(item, RatedRelation)]
-        relations = select(rows, top=top, bottom=bottom, threshold=threshold)
+        relations = select((row for _, row in rows), top=top, bottom=bottom, threshold=threshold)
+        relations = _with_held_out(relations, rows)
         # In TOML a name used twice is a mistake, which must stay visible.
         relations += [group for _, group in groups] if _kind(files[0]) == ".toml" else _merge(groups)
     if not relations:
@@ -65,11 +68,22 @@ def read_rated(
     return relations
 
 
+def _with_held_out(relations: Iterable[RatedRelation], rows: Sequence[tuple[Path, RatedPair]]) -> list[RatedRelation]:
+    """Mark the pairs of validation files, if there are files of other parts, too."""
+    if all(_part(file) == "valid" for file, _ in rows):
+        return list(relations)
+    held_out: dict[str, list[Pair]] = {}
+    for file, row in rows:
+        if _part(file) == "valid":
+            held_out.setdefault(row.relation, []).append(row.pair)
+    return [replace(each, held_out=tuple(held_out.get(each.name, ()))) for each in relations]
+
+
 def _merge(groups: Iterable[_Group]) -> list[RatedRelation]:
     """Join the parts of a relation: the hub's datasets keep its training and its validation pairs in two files.
 
-    `split` then holds out the first pairs of the validation file. A pair that is positive in one part and negative in
-    another counts as positive.
+    A pair of the validation file is held out. A pair that is positive in one part and negative in another counts as
+    positive.
     """
     by_relation: dict[str, list[_Group]] = {}
     for file, relation in groups:
@@ -87,10 +101,11 @@ def _joined(groups: list[_Group]) -> RatedRelation:
         parts = ["train", "valid"]
     train = [relation for part, (_, relation) in zip(parts, groups, strict=True) if part != "valid"]
     valid = [relation for part, (_, relation) in zip(parts, groups, strict=True) if part == "valid"]
-    positives = unsplit([p for r in train for p in r.positives], [p for r in valid for p in r.positives])
-    negatives = unsplit([p for r in train for p in r.negatives], [p for r in valid for p in r.negatives])
+    positives = dict.fromkeys(pair for relation in (*valid, *train) for pair in relation.positives)
+    negatives = dict.fromkeys(pair for relation in (*valid, *train) for pair in relation.negatives)
     kept = tuple(pair for pair in negatives if pair not in positives)
-    return replace(groups[0][1], positives=positives, negatives=kept)
+    held_out = tuple(dict.fromkeys(pair for relation in valid for pair in (*relation.positives, *relation.negatives)))
+    return replace(groups[0][1], positives=tuple(positives), negatives=kept, held_out=held_out)
 
 
 def _part(file: Path) -> str:
@@ -109,11 +124,16 @@ def _files(path: Path) -> list[Path]:
     scaled = [file for file in semeval if file.parent.name == "Phase2AnswersScaled"]
     if semeval:
         return sorted(scaled or semeval, key=_semeval_place)
-    for kind in _READERS:
-        if found := [file for file in below if _kind(file) == kind]:
-            return found if kind == ".toml" else _without_test(found)
-    kinds = f"{', '.join(_READERS)} or Phase2Answers-*.txt"
-    raise RelvecError(f"The folder {path} holds no rated pairs; give one with {kinds} files.")
+    found = {kind: [file for file in below if _kind(file) == kind] for kind in _READERS}
+    kinds = [kind for kind, files in found.items() if files]
+    if not kinds:
+        known = f"{', '.join(_READERS)} or Phase2Answers-*.txt"
+        raise RelvecError(f"The folder {path} holds no rated pairs; give one with {known} files.")
+    if len(kinds) > 1:
+        problem = f"The folder {path} holds {' and '.join(kinds)} files"
+        raise RelvecError(f"{problem}; keep one kind in a folder, or give the files one by one.")
+    (kind,) = kinds
+    return found[kind] if kind == ".toml" else _without_test(found[kind])
 
 
 def _without_test(files: list[Path]) -> list[Path]:
