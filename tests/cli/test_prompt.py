@@ -1,12 +1,13 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from relvec import RelBERT
+from relvec import RelBERT, RelvecError
 from relvec.cli.prompt import Subject
 from relvec.learned_prompts.result import PromptResult
 from relvec.training.recipe import Recipe
@@ -148,6 +149,26 @@ def test_an_autoprompt_beside_a_model_is_still_trained_on_its_own_base(
 ) -> None:
     shutil.copytree(tiny_folders("bert"), prompt, dirs_exist_ok=True)
     assert with_prompt(Recipe(prompt=str(prompt)))[0].base == str(tiny_folder)
+
+
+def test_a_prompt_that_saw_the_benchmarks_is_not_for_a_recipe_that_leaves_them_out(prompt: Path) -> None:
+    recipe = Recipe(prompt=str(prompt), exclude_benchmark_pairs=True)
+    with pytest.raises(RelvecError, match=r"learned on benchmark pairs too.*; learn it with --exclude-benchmark-pairs"):
+        with_prompt(recipe)
+    learned = PromptResult.load(prompt)
+    replace(learned, settings={**learned.settings, "exclude_benchmark_pairs": True}).save(prompt)
+    assert with_prompt(recipe)[1] == learned.template
+
+
+def test_a_p_tuned_prompt_may_be_called_like_a_model(
+    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = ["prompt", "ptuning", "--base", tiny_folder, "--data", data, "--lengths", "1,0,0", "-o", "mpnet"]
+    assert relvec(*arguments, *LEARN["ptuning"]).code == 0
+    trained = relvec("train", "--prompt", "mpnet", "--data", data, "--steps", "1", "-o", "model")
+    assert trained.code == 0, trained.err
+    assert RelBERT.from_pretrained("model").dim == RelBERT.from_pretrained(tiny_folder).dim
 
 
 def test_the_prompt_comes_before_what_a_recipe_file_says(

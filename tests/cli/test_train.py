@@ -118,6 +118,13 @@ def test_merge_never_replaces_what_it_reads(
     assert RelBERT.from_pretrained(upper).fingerprint == before
 
 
+def test_merge_does_not_replace_another_model(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_folder, tmp_path / "mine")
+    result = relvec("merge", tiny_folder, "-o", tmp_path / "mine")
+    assert result.code == 2
+    assert "mine holds a model already; choose another output" in result.err
+
+
 def test_merge_finds_the_base_of_an_adapter_from_any_working_directory(
     relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

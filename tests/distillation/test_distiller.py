@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,6 +52,12 @@ def test_a_student_may_be_an_adapter_of_its_base(make_distiller: MakeDistiller, 
 def test_an_adapter_never_replaces_its_base(make_distiller: MakeDistiller, small_folder: Path) -> None:
     with pytest.raises(RelvecError, match="holds the base that the adapter needs; choose another output"):
         make_distiller(str(small_folder), lora_rank=2)
+
+
+def test_another_model_is_not_replaced(make_distiller: MakeDistiller, small_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(small_folder, tmp_path / "mine")
+    with pytest.raises(RelvecError, match="mine holds a model already; choose another output"):
+        make_distiller("mine")
 
 
 def test_the_card_names_teacher_data_settings_and_scores(make_distiller: MakeDistiller, tmp_path: Path) -> None:

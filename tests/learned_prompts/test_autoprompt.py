@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import BertTokenizer
 
 from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation
-from relvec.learned_prompts.autoprompt import autoprompt, masked_model
+from relvec.learned_prompts.autoprompt import autoprompt
 from relvec.learned_prompts.candidates import best_candidates, input_embeddings, usable_tokens
 from relvec.learned_prompts.encoder import PromptEncoder
 from relvec.learned_prompts.lengths import Lengths
+from relvec.learned_prompts.masked_model import masked_model
 from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.ptuning import ptune
 from relvec.learned_prompts.result import PromptResult
@@ -274,10 +276,41 @@ def test_candidates_are_readable_tokens_only(any_folder: Path) -> None:
 
 
 def test_unused_and_added_tokens_and_slots_are_no_candidates(tiny_folders: Folder) -> None:
-    tokenizer = RelBERT.from_pretrained(tiny_folders("bert"), device="cpu").tokenizer
-    names = ["[unused7]", "<mask>", "[h]"]
-    tokenizer.add_tokens(names)
-    assert not usable_tokens(tokenizer, len(tokenizer))[tokenizer.convert_tokens_to_ids(names)].any()
+    known = RelBERT.from_pretrained(tiny_folders("bert"), device="cpu").tokenizer.get_vocab()
+    barred = ["[unused7]", "madeupword0001", "<mask>", "[h]", "<obj>"]
+    words = ["unused", "heads"]
+    extended = known | {token: len(known) + number for number, token in enumerate([*barred, *words])}
+    tokenizer = BertTokenizer(vocab=extended)
+    tokenizer.add_tokens(["added"])
+    usable = usable_tokens(tokenizer, len(tokenizer))
+    assert not usable[tokenizer.convert_tokens_to_ids([*barred, "added"])].any()
+    assert usable[tokenizer.convert_tokens_to_ids(words)].all()
+
+
+def test_a_gradient_that_is_not_finite_ends_the_search(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else special tokens, whose scores are infinite, would come before those whose scores are none."""
+    gradients = PromptEncoder.trigger_gradients
+    monkeypatch.setattr(PromptEncoder, "trigger_gradients", lambda *given: gradients(*given) * torch.nan)
+    with pytest.raises(RelvecError, match="gradient of the loss is not finite"):
+        search()
+
+
+def test_a_loss_that_is_not_finite_ends_the_search(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    base = RelBERT.from_pretrained(tiny_folder, device="cpu")
+    next(base.encoder.parameters()).data.fill_(torch.nan)
+    base.save_pretrained(tmp_path / "base")
+    with pytest.raises(RelvecError, match=r"loss of the base is not finite; compute in float32 \(--dtype float32\)"):
+        autoprompt(tmp_path / "base", relations, LENGTHS, tmp_path / "other", iterations=1, candidates=2)
+
+
+def test_a_journal_that_makes_no_sense_is_named(search: Search, tmp_path: Path) -> None:
+    search(iterations=1)
+    with (tmp_path / "auto" / "history.jsonl").open("a") as file:
+        file.write("{}\n")
+    with pytest.raises(RelvecError, match=r"history\.jsonl is damaged"):
+        search(iterations=2)
 
 
 def test_there_are_no_more_candidates_than_usable_tokens() -> None:

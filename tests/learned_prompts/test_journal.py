@@ -38,6 +38,13 @@ def test_a_damaged_line_is_an_error(tmp_path: Path) -> None:
         Journal(path, job="mine")
 
 
+def test_an_entry_that_makes_no_sense_is_an_error_too(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "history.jsonl", job="mine")
+    journal.add({"loss": 1.0})
+    with pytest.raises(RelvecError, match=r"history\.jsonl is damaged .*'step'.*; remove it"), journal.damage_noticed():
+        _ = journal.entries[0]["step"]
+
+
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RelvecError, match="choose another output"):

@@ -6,7 +6,7 @@ import torch
 from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation, split
 from relvec.evaluation.validation_loss import validation_loss
-from relvec.learned_prompts.objective import PromptObjective
+from relvec.learned_prompts.objective import OTHER_RELATIONS, RELATION_TRIPLES, PromptObjective
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_larger_share_has_the_pairs_of_a_smaller_one(objective: PromptObjectiv
 
 def test_the_number_of_triples_is_bounded(relations: list[RatedRelation], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("relvec.learned_prompts.objective.MOST_TRIPLES", 300)
-    assert PromptObjective(relations[:1] * 1 + relations[1:3], "train").triples < 500
+    assert PromptObjective(relations[:3], "train").triples < 500
 
 
 def test_relations_without_bad_pairs_have_the_others_as_negatives(relations: list[RatedRelation]) -> None:
@@ -85,3 +85,10 @@ def test_relations_without_bad_pairs_have_the_others_as_negatives(relations: lis
     assert PromptObjective(bare, "train").triples > 0
     with pytest.raises(RelvecError, match="valid part of the data has no triples; rate more pairs"):
         PromptObjective(bare, "valid")
+
+
+def test_a_relation_without_bad_pairs_weighs_no_more_than_others(relations: list[RatedRelation]) -> None:
+    many = tuple((f"part {number}", f"whole {number}") for number in range(60))
+    batch = PromptObjective([*relations, RatedRelation("bare", "category 9", many, ())], "train")._batch
+    of_bare = batch.relation[batch.triples[:, 0]] == len(relations)
+    assert int(of_bare.sum()) == RELATION_TRIPLES * OTHER_RELATIONS

@@ -1,4 +1,5 @@
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from transformers import AutoModel, AutoTokenizer
 
 from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation, split
-from relvec.learned_prompts.autoprompt import autoprompt, masked_model
+from relvec.learned_prompts.autoprompt import autoprompt
 from relvec.learned_prompts.lengths import Lengths
+from relvec.learned_prompts.masked_model import masked_model
 from relvec.learned_prompts.new_tokens import embedding_table
 from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.prompt_tuner import PromptTuner
@@ -185,6 +187,16 @@ def test_a_folder_with_a_readme_of_its_own_takes_no_prompt(
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
 
 
+def test_a_model_that_is_no_prompt_is_not_replaced(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    model = Path(shutil.copytree(tiny_folder, tmp_path / "my-model"))
+    before = sorted(path.name for path in model.iterdir())
+    with pytest.raises(RelvecError, match="my-model holds a model already; choose another output"):
+        ptune(tiny_folder, relations, LENGTHS, model, **QUICK)
+    assert sorted(path.name for path in model.iterdir()) == before
+
+
 def test_a_finished_run_whose_model_is_gone_makes_it_again(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
 ) -> None:
@@ -302,6 +314,7 @@ def test_a_relation_without_a_bad_pair_to_train_on_is_named(
         ({"learning_rate": 1e30}, "lower the learning rate"),
         ({"steps": None, "epochs": float("nan")}, "number of epochs of nan"),
         ({"steps": None, "epochs": float("inf")}, "number of epochs of inf"),
+        ({"steps": None, "epochs": 1e308}, "never end"),
     ],
 )
 def test_what_cannot_work_is_refused(

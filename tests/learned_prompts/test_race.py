@@ -75,5 +75,15 @@ def test_no_candidate_wins_that_does_not_lower_the_loss(race: Race) -> None:
     assert race.survivors(race.last, [0.4], {6: [0.4], 7: [0.5]}) == []
 
 
+def test_what_is_not_a_number_is_behind_everything_else(race: Race) -> None:
+    vectors = torch.zeros(len(race.pairs), 4)
+    vectors[0] = torch.nan
+    assert race.losses(race.last, vectors) == [torch.inf]
+    assert race.survivors(race.last, [0.5], {5: [torch.inf], 6: [0.4]}) == [6]
+    losses = race.losses(0, vectors)
+    assert torch.inf in losses
+    assert race.survivors(0, [0.6] * 4, {5: losses, 6: [0.5, 0.7, 0.5, 0.6]}) == [6]
+
+
 def test_few_relations_make_a_single_round(relations: list[RatedRelation]) -> None:
     assert Race(PromptObjective(relations[:4], "train")).last == 0

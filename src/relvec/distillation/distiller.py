@@ -14,7 +14,7 @@ from relvec.distillation.losses import similarity_loss, vector_loss
 from relvec.distillation.pool import Pool
 from relvec.distillation.targets import Targets, cosine_correlation
 from relvec.encoders.base_folder import check_beside_base
-from relvec.encoders.saving import check_output
+from relvec.encoders.saving import check_unused
 from relvec.errors import RelvecError
 from relvec.evaluation.vectors import ModelVectors
 from relvec.model import RelBERT
@@ -109,9 +109,9 @@ class Distiller:
         self.teacher, self.student, self.pool, self.settings = teacher, student, pool, settings
         self.output = Path(output)
         self.base, self.data = base or student.name, data or "Not recorded."
-        check_output(self.output)
         if settings.lora_rank:
             check_beside_base(self.base, self.output, "adapter")
+        check_unused(self.output, (CHECKPOINT_NAME,))
         self.token_ids = student.token_ids(pool.train, truncate=True)
         self.batches = LengthBatches(list(map(len, self.token_ids)), settings.batch_size, settings.seed)
         self.steps = settings.steps or math.ceil(settings.epochs * self.batches.steps_per_epoch)

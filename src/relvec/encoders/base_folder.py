@@ -15,8 +15,20 @@ def lasting(base: str) -> str:
     ('mpnet', True)
     """
     folder = expanded(base)
-    is_name = base in BUNDLED_MODELS or base in BASE_MODELS
-    return base if is_name or not folder.is_dir() else str(folder.absolute())
+    return base if _is_name(base) or not folder.is_dir() else str(folder.absolute())
+
+
+def as_folder(path: str) -> str:
+    """The path of a folder such that it is not taken for the name of a model.
+
+    >>> as_folder("mpnet"), as_folder("my-prompt")
+    ('./mpnet', 'my-prompt')
+    """
+    return f"./{path}" if _is_name(path) else path
+
+
+def _is_name(model: str) -> bool:
+    return model in BUNDLED_MODELS or model in BASE_MODELS
 
 
 def check_beside_base(base: str, output: Path, what: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,14 @@ def check_output(folder: Path) -> None:
     other = next((path for path in found if not path.is_dir()), None)
     if other is not None and not any(_has_entry(folder / name, entry) for name, entry in CONFIGS.items()):
         raise RelvecError(f"{folder} has a {other.name} that is no model's; choose another folder, or move it away.")
+
+
+def check_unused(folder: Path, own_files: Sequence[str] = ()) -> None:
+    """A run does not replace the model of a folder, unless one of its own files says that it has been there."""
+    check_output(folder)
+    is_own = any((folder / name).exists() for name in own_files)
+    if not is_own and any((folder / name).exists() for name in CONFIGS):
+        raise RelvecError(f"{folder} holds a model already; choose another output, or remove it.")
 
 
 def _has_entry(path: Path, entry: str) -> bool:

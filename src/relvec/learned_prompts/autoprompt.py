@@ -10,13 +10,13 @@ from relvec.data.rated import RatedRelation, check_relations
 from relvec.encoders.base_folder import check_beside_base, lasting
 from relvec.errors import RelvecError
 from relvec.learned_prompts.lengths import Lengths
+from relvec.learned_prompts.masked_model import check_room, masked_model
 from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.plots import draw_history
 from relvec.learned_prompts.result import PromptResult, readable
 from relvec.learned_prompts.token_search import TokenSearch
 from relvec.model import RelBERT
-from relvec.prompts.template import MASK, Template
-from relvec.prompts.tokenized import TokenizedTemplate
+from relvec.prompts.template import Template
 
 
 def autoprompt(
@@ -52,7 +52,8 @@ def autoprompt(
             raise RelvecError(f"A search with {value} {name} finds nothing; use 1 or more.")
     valid = PromptObjective(relations, "valid")
     check_beside_base(str(base), Path(output), "prompt")
-    model = masked_model(base, lengths, pooling, device, relations, dtype)
+    model = masked_model(base, lengths, pooling, device, dtype)
+    check_room(model, lengths, relations)
     search = TokenSearch(model, relations, Path(output), candidates=candidates, exhaustive=exhaustive, seed=seed)
     search.run(iterations, show_progress)
     tokens = lengths.arranged(search.tokens)
@@ -83,30 +84,3 @@ def autoprompt(
     result.save(output)
     draw_history(result, Path(output) / "loss.svg")
     return result
-
-
-def masked_model(
-    base: str | Path,
-    lengths: Lengths,
-    pooling: str = "average",
-    device: str | torch.device | None = None,
-    relations: Sequence[RatedRelation] = (),
-    dtype: str = "float32",
-) -> RelBERT:
-    """The base with a mask for each trigger, its weights frozen; the pairs of `relations` must find room in it."""
-    if pooling == "mask":
-        raise RelvecError("Mask pooling has nothing to read once all masks are replaced; use average pooling.")
-    plain = RelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device=device, dtype=dtype)
-    if plain.tokenizer.mask_token is None:
-        raise RelvecError(f"{base} has no mask token for the triggers to start from; use a masked language model.")
-    plain.encoder.requires_grad_(False)
-    plain.encoder.eval()
-    template = Template.from_tokens(lengths.arranged([MASK] * lengths.total))
-    pairs = [pair for relation in relations for pair in (*relation.positives, *relation.negatives)]
-    for pair, tokens in zip(pairs, TokenizedTemplate(template, plain.tokenizer)(pairs), strict=True):
-        if len(tokens) > plain.max_tokens:
-            problem = f"With the lengths {lengths} the pair {':'.join(pair)} makes {len(tokens)} tokens"
-            raise RelvecError(
-                f"{problem} where {base} takes {plain.max_tokens}; give fewer --lengths, or shorten the pair."
-            )
-    return RelBERT(plain.encoder, plain.tokenizer, template, pooling)

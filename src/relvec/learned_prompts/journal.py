@@ -1,6 +1,8 @@
 """A file of JSON lines to which a long search adds as it goes, and from which it goes on after an interruption."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,14 @@ class Journal:
         self.entries = self._read(whole.removeprefix(header))
         self._append(b"" if whole else header, after=len(whole))
 
+    @contextmanager
+    def damage_noticed(self) -> Iterator[None]:
+        """Around what makes sense of the entries: where one makes none, the file is damaged."""
+        try:
+            yield
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._damaged(f"an entry makes no sense: {error!r}") from error
+
     def add(self, entry: Entry) -> None:
         self._append(_line(entry))
         self.entries.append(entry)
@@ -53,7 +63,10 @@ class Journal:
         try:
             return [json.loads(line) for line in lines.splitlines()]
         except ValueError as error:
-            raise RelvecError(f"{self._path} is damaged ({error}); remove it to start again.") from error
+            raise self._damaged(str(error)) from error
+
+    def _damaged(self, problem: str) -> RelvecError:
+        return RelvecError(f"{self._path} is damaged ({problem}); remove it to start again.")
 
 
 def _line(entry: Entry) -> bytes:

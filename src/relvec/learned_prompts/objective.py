@@ -127,7 +127,7 @@ def _training_batch(relations: Sequence[RatedRelation], seed: int) -> Batch:
 
 def _two_of(positives: int, generator: torch.Generator) -> Tensor:
     """Anchors and positives of a relation without negatives; the third column means nothing."""
-    return relation_triples(positives, 1, math.comb(positives, 2), generator=generator)
+    return relation_triples(positives, 1, min(RELATION_TRIPLES, math.comb(positives, 2)), generator=generator)
 
 
 def _from_other_relations(

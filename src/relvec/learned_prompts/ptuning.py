@@ -17,15 +17,15 @@ import torch
 from relvec.data.rated import RatedRelation, check_relations, split
 from relvec.data.sources import describe
 from relvec.encoders.base_folder import check_beside_base, lasting
-from relvec.encoders.saving import check_output
+from relvec.encoders.saving import check_unused
 from relvec.errors import RelvecError
-from relvec.learned_prompts.autoprompt import masked_model
 from relvec.learned_prompts.journal import HISTORY_NAME, Entry, Journal
 from relvec.learned_prompts.lengths import Lengths
+from relvec.learned_prompts.masked_model import check_room, masked_model
 from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.plots import draw_history
 from relvec.learned_prompts.prompt_tuner import PromptTuner
-from relvec.learned_prompts.result import PromptResult
+from relvec.learned_prompts.result import PROMPT_NAME, PromptResult
 from relvec.progress import progress_bar
 from relvec.training.batches import Sampler, TripleBatches
 from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint
@@ -74,13 +74,17 @@ def ptune(
     train = split(relations, "train")
     _check_negatives(train)
     sampler = TripleBatches(train, triples_per_batch, seed)
-    steps = math.ceil(epochs * sampler.steps_per_epoch) if steps is None else steps
+    if steps is None:
+        if math.isinf(epochs * sampler.steps_per_epoch):
+            raise RelvecError(f"P-tuning would never end with {epochs} epochs; use fewer.")
+        steps = math.ceil(epochs * sampler.steps_per_epoch)
     if steps < 1:
         raise RelvecError(f"P-tuning in {steps} steps learns nothing; use 1 or more.")
     output = Path(output)
     check_beside_base(str(base), output, "prompt")
-    check_output(output)
-    model = masked_model(base, lengths, pooling, device, relations)
+    check_unused(output, (HISTORY_NAME, PROMPT_NAME))
+    model = masked_model(base, lengths, pooling, device)
+    check_room(model, lengths, relations)
     decisive = (steps, learning_rate, triples_per_batch, evaluate_every, seed)
     job = hashlib.sha256(repr((model.fingerprint, decisive, list(relations))).encode()).hexdigest()
     journal = Journal(output / HISTORY_NAME, job)
@@ -231,7 +235,8 @@ class _Run:
 
 
 def _last_step(journal: Journal) -> int:
-    return int(journal.entries[-1]["step"]) if journal.entries else -1
+    with journal.damage_noticed():
+        return int(journal.entries[-1]["step"]) if journal.entries else -1
 
 
 def _record(

@@ -42,10 +42,15 @@ class Race:
         return self._rounds[-1].loss(vectors[self._rows[-1]])
 
     def losses(self, number: int, vectors: Tensor) -> list[float]:
-        """What a prompt is judged by in a round: the loss by relation; in the last round, the loss itself."""
+        """What a prompt is judged by in a round: the loss by relation; in the last round, the loss itself.
+
+        What is not a number counts as infinite, so that it never wins.
+        """
         if number == self.last:
-            return [float(self.loss(vectors))]
-        return self._rounds[number].by_relation(vectors[self._rows[number]]).tolist()
+            losses = self.loss(vectors).unsqueeze(0)
+        else:
+            losses = self._rounds[number].by_relation(vectors[self._rows[number]])
+        return losses.where(~losses.isnan(), torch.inf).tolist()
 
     def survivors(self, number: int, current: Sequence[float], losses: Mapping[int, Sequence[float]]) -> list[int]:
         """Which candidates go on from a round, in their order; from the last, the best alone, if it beats `current`.

@@ -12,6 +12,7 @@ from relvec.errors import RelvecError, one_of
 from relvec.learned_prompts.autoprompt import autoprompt
 from relvec.learned_prompts.journal import Journal
 from relvec.learned_prompts.lengths import Lengths
+from relvec.learned_prompts.masked_model import check_room
 from relvec.learned_prompts.plots import draw_grid
 from relvec.learned_prompts.ptuning import ptune
 from relvec.learned_prompts.result import PromptResult
@@ -42,12 +43,15 @@ def search(
     check_settings(method, settings)
     folder = Path(output)
     check_beside_base(base, folder, "prompt")
-    fingerprint = RelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device="cpu").fingerprint
+    plain = RelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device="cpu")
+    for lengths in grid:  # one that does not fit shall fail now, not after hours of learning the others
+        check_room(plain, lengths, relations)
     chosen = _defaults(method) | settings
     decisive = sorted((name, value) for name, value in chosen.items() if name not in _NOT_DECISIVE)
-    job = (method, lasting(base), fingerprint, list(relations), decisive)
+    job = (method, lasting(base), plain.fingerprint, list(relations), decisive)
     journal = Journal(folder / GRID_NAME, hashlib.sha256(repr(job).encode()).hexdigest())
-    done = {entry["lengths"] for entry in journal.entries}
+    with journal.damage_noticed():
+        done = {entry["lengths"] for entry in journal.entries}
     results = []
     for lengths in grid:
         place = prompt_folder(folder, lengths)

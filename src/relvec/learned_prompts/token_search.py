@@ -1,6 +1,7 @@
 """The search of AutoPrompt: triggers are replaced one by one with the help of the gradient (the paper's appendix)."""
 
 import hashlib
+import math
 import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +25,8 @@ from relvec.progress import progress_bar
 from relvec.prompts.template import MASK
 
 AT_ONCE = 8  # candidates: enough to fill the cores, few enough to lose if the search is killed
+
+_FINITE = "compute in float32 (--dtype float32), or use another base"
 
 
 @dataclass
@@ -75,9 +78,10 @@ class TokenSearch:
         self._known: dict[tuple[str, int], list[float]] = {}  # of this iteration's candidates, by token and round
         self._encodings_before, self._seconds_before = 0, 0.0
         self._started = time.perf_counter()
-        for entry in self._journal.entries:
-            self._apply(entry)
-            self._encodings_before, self._seconds_before = entry["encodings"], entry["seconds"]
+        with self._journal.damage_noticed():
+            for entry in self._journal.entries:
+                self._apply(entry)
+                self._encodings_before, self._seconds_before = entry["encodings"], entry["seconds"]
 
     @property
     def tokens(self) -> list[str]:
@@ -110,6 +114,8 @@ class TokenSearch:
             raise RelvecError(f"{problem}; ask for as many or more, or choose another output.")
         if self._done < 0:
             (loss,) = self._losses(self._prompt, self._race.last)
+            if not math.isfinite(loss):
+                raise RelvecError(f"The loss of the base is not finite; {_FINITE}.")
             self._add({"iteration": 0, "loss": loss})
         with progress_bar(iterations, "AutoPrompt", unit="iteration", show=show_progress, initial=self._done) as bar:
             for iteration in range(self._done + 1, iterations + 1):
@@ -164,6 +170,8 @@ class TokenSearch:
             vectors = self._vectors(prompt, self._race.last).clone().requires_grad_()
             (vector_gradients,) = torch.autograd.grad(self._race.loss(vectors), vectors)
             prompt.gradients = self._encoder.trigger_gradients(prompt.triggers, vector_gradients)
+            if not prompt.gradients.isfinite().all():
+                raise RelvecError(f"The gradient of the loss is not finite; {_FINITE}.")
         gradient, current = prompt.gradients[position], prompt.triggers[position]
         return best_candidates(self._embeddings, gradient, self._usable, current, self._candidates)
 

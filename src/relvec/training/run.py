@@ -6,6 +6,7 @@ from pathlib import Path
 from relvec.data.overlap import benchmark_folder, without_benchmarks
 from relvec.data.rated import RatedRelation, check_categories, check_relations, exclude, split
 from relvec.data.sources import load
+from relvec.encoders.base_folder import as_folder
 from relvec.errors import RelvecError
 from relvec.learned_prompts.result import PromptResult
 from relvec.model import RelBERT
@@ -55,8 +56,11 @@ def make_trainer(recipe: Recipe, output: str | Path, data_dir: str | Path | None
 def with_prompt(recipe: Recipe) -> tuple[Recipe, Template]:
     """The recipe with the base and the pooling of its learned prompt, and that prompt."""
     learned = PromptResult.load(recipe.prompt)
+    if recipe.exclude_benchmark_pairs and not learned.settings.get("exclude_benchmark_pairs"):
+        problem = f"The prompt in {recipe.prompt} was learned on benchmark pairs too, which the recipe leaves out"
+        raise RelvecError(f"{problem}; learn it with --exclude-benchmark-pairs, or train on all pairs.")
     # P-tuning has given its base new tokens: the folder is itself a model.
-    base = recipe.prompt if learned.method == "ptuning" else learned.base
+    base = as_folder(recipe.prompt) if learned.method == "ptuning" else learned.base
     return replace(recipe, base=base, template=learned.text, pooling=learned.pooling), learned.template
 
 
