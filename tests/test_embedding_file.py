@@ -1,4 +1,5 @@
 import json
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pandas as pd
 import pytest
 
 from relvec import RelBERT, RelvecError, embedding_file
-from relvec.embedding_file import embed_to_file
+from relvec.embedding_file import embed_to_file, writer_for
 
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("Paris", "France"), ("cats", "dogs")]
 
@@ -178,3 +179,11 @@ def test_an_impossible_output_is_refused_before_encoding(
     monkeypatch.setattr(tiny, "encode", lambda *_, **__: pytest.fail("encoded in vain"))
     with pytest.raises(RelvecError):
         embed_to_file(tiny, PAIRS, tmp_path / name)
+
+
+def test_parquet_without_pyarrow_fails_before_anything_is_encoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(RelvecError, match="need pyarrow; run pip install"):
+        writer_for(tmp_path / "v.parquet")

@@ -16,6 +16,7 @@ import numpy as np
 from relvec.errors import RelvecError
 from relvec.files import written_whole
 from relvec.pairs import Pair, as_pairs
+from relvec.parquet import pyarrow
 from relvec.progress import progress_bar
 from relvec.relation_model import BATCH_SIZE, RelationModel
 from relvec.similarity import Vectors
@@ -207,4 +208,6 @@ def writer_for(output: Path) -> Writer:
         raise RelvecError(f"There is no folder {output.parent}; make it first.")
     if output.is_dir():
         raise RelvecError(f"{output} is a folder; give a file name that ends in {', '.join(WRITERS)}.")
+    if output.suffix.lower() == ".parquet":
+        pyarrow()
     return WRITERS[output.suffix.lower()]

@@ -2,14 +2,17 @@
 
 import io
 import json
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import typer
 
+from relvec.cli.app import app
 from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
 from relvec.encoders.fetch import base_folder
 
@@ -44,6 +47,15 @@ def test_embed_writes_vectors_and_reports_on_stderr(relvec: Relvec, tiny_folder:
     assert "2 pairs, 16 dimensions" in result.err
     with np.load(tmp_path / "v.npz") as file:
         np.testing.assert_allclose(np.linalg.norm(file["vectors"], axis=1), 1, atol=1e-5)
+
+
+def test_embed_does_not_write_over_its_pairs(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"head": "Paris", "tail": "France", "note": "mine"}\n')
+    result = relvec("embed", path, "-o", path, "-m", tiny_folder)
+    assert result.code == 2
+    assert "is the file of pairs itself; choose another output" in result.err
+    assert "mine" in path.read_text()
 
 
 def test_embed_computes_in_bfloat16_and_writes_float32(
@@ -188,3 +200,19 @@ def test_ctrl_c_is_one_line(relvec: Relvec, tiny_folder: Path, monkeypatch: pyte
     monkeypatch.setattr("relvec.model.RelBERT.rank", stopped)
     result = relvec("similarity", "a:b", "c:d", "-m", tiny_folder)
     assert (result.code, result.err) == (130, "relvec: stopped.\n")
+
+
+def help_texts(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Each command and what its help has to say, by the words that call it."""
+    yield path, [text for text in (command.help, *(getattr(p, "help", None) for p in command.params)) if text]
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from help_texts(inner, (*path, name))
+
+
+def test_a_bracket_in_a_help_text_is_not_taken_for_markup(relvec: Relvec) -> None:
+    """Help texts are markup to rich, which swallows a plain `[h]`."""
+    said = dict(help_texts(typer.main.get_command(app)))
+    assert {("train",), ("prompt", "autoprompt")} < set(said)
+    for path, texts in said.items():
+        shown = relvec(*path, "--help").out
+        assert [word for word in re.findall(r"\[[^]]+]", " ".join(texts)) if word not in shown] == []

@@ -137,6 +137,8 @@ def test_vectors_are_exported_and_imported(
         (["index", "build", "EMPTY", "-o", "new.index"], "holds no pair"),
         (["index", "build", "PAIRS", "-o", "new.index", "--kind", "magic"], "no index kind 'magic'"),
         (["index", "build", "PAIRS", "-o", "new.index", "--kind", "ivfpq", "-m", "TINY"], "needs at least 256 pairs"),
+        (["index", "build", "PAIRS", "-o", "INDEX", "-m", "TINY"], "holds an index already; add to it with"),
+        (["index", "import", "VECTORS", "-o", "INDEX", "-m", "TINY"], "holds an index already; add to it with"),
         (["index", "add", "FOLDER", "PAIRS"], "is not an index folder"),
         (["index", "remove", "FOLDER", "PAIRS"], "is not an index folder"),
         (["index", "remove", "INDEX", "TABLE"], "An index cannot be empty"),
@@ -162,6 +164,8 @@ def test_bad_input_is_one_line_and_exit_code_2(
     (tmp_path / "empty.txt").write_text("\n")
     (tmp_path / "one.txt").write_text("Paris:France\n")
     places = {"FOLDER": "folder", "EMPTY": "empty.txt", "PAIRS": "one.txt", "TABLE": "pairs.tsv", "INDEX": str(built)}
+    places["VECTORS"] = "one.npz"
+    (tmp_path / "one.npz").touch()
     models = {"TINY": str(tiny_folder), "OTHER": str(tiny_folders("bert"))}
     result = relvec(*({**places, **models}.get(argument, argument) for argument in arguments))
     assert result.code == 2

@@ -45,6 +45,18 @@ def test_words_are_ranked_by_relational_similarity_and_pairs_of_the_index_have_t
         assert score == pytest.approx(similarity[word] + ATTESTED * (word in partners), abs=1e-5)
 
 
+def test_words_that_cannot_be_encoded_are_no_candidates(tiny: RelBERT, tmp_path: Path) -> None:
+    pairs = [*PAIRS, ("cup", ("tea " * 200).strip())]
+    index = PairIndex.of_vectors(pairs, tiny.encode(pairs, truncate=True), model=tiny)
+    (tmp_path / "vectors.txt").write_text("Tokyo 1 0\nkyoto 1 0.1\n</s> 1 0.2\n")
+    found = complete(tiny, index, "Paris", "France", "Tokyo", 30, word_vectors=tmp_path / "vectors.txt")
+    words = {word for word, _ in found}
+    assert {"kyoto", "tea"} <= words
+    assert not {"</s>", ("tea " * 200).strip()} & words
+    with pytest.raises(RelvecError, match="special token"):
+        complete(tiny, index, "Paris", "France", "</s>")
+
+
 def test_blanks_around_a_word_change_nothing(tiny: RelBERT, index: PairIndex) -> None:
     assert complete(tiny, index, " Paris", "France ", "  Tokyo ") == complete(tiny, index, "Paris", "France", "Tokyo")
 

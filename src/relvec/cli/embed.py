@@ -8,6 +8,7 @@ import typer
 
 from relvec.cli.options import Device, Dtype, Model, load_model, start_quickly
 from relvec.encoders.catalog import DEFAULT_MODEL
+from relvec.errors import RelvecError
 from relvec.pairs import read_pairs
 
 FEW = 200
@@ -34,6 +35,8 @@ def embed(
     from relvec.embedding_file import embed_to_file, writer_for
 
     writer_for(output)
+    if pairs != "-" and output.exists() and output.samefile(pairs):
+        raise RelvecError(f"{output} is the file of pairs itself; choose another output.")
     loaded = load_model(model, device, quickly=is_quick, dtype=dtype)
     start = time.perf_counter()
     done = embed_to_file(loaded, rows, output, batch_size=batch_size, normalize=normalize, truncate=truncate)

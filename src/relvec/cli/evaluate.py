@@ -15,7 +15,7 @@ from relvec.cli.evaluate_options import (
     summary,
     typed_command,
 )
-from relvec.cli.options import LOSS_NAMES, Model, print_json, print_table, with_shared_options
+from relvec.cli.options import Model, print_json, print_table, with_shared_options
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
 from relvec.paths import expanded
@@ -176,7 +176,7 @@ def loss(
     template: Template = None,
     pooling: Pooling = None,
     data: Annotated[str, typer.Option(help="Training data by name, file, folder or hub id.")] = "semeval2012",
-    loss: Annotated[str, typer.Option(help=f"{LOSS_NAMES}.")] = "triplet",
+    loss: Annotated[str, typer.Option(help="triplet, infonce, infoloob or contrastive.")] = "triplet",
     run: Run,
 ) -> None:
     """Loss on the held-out pairs of training data, to choose prompts and recipes by."""

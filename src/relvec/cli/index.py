@@ -9,6 +9,7 @@ import typer
 from relvec.cli.options import Device, Json, Model, print_json, print_table
 from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.index.kinds import KINDS, check_kind, faiss
+from relvec.index.storage import check_unused
 from relvec.pairs import Pair, read_pairs, read_related_pairs
 
 app = typer.Typer(help="Make, change and exchange indexes of pairs.", no_args_is_help=True)
@@ -37,6 +38,7 @@ def build(
 
     A column named relation, if there is one, labels the pairs; of several labels of a pair the first is kept.
     """
+    check_unused(output)
     rows = read_related_pairs(pairs)
     from relvec.index.building import build_index
     from relvec.model import RelBERT
@@ -132,6 +134,7 @@ def import_(
     from relvec.model import RelBERT
 
     check_input(vectors)
+    check_unused(output)
     loaded = RelBERT.from_pretrained(model, device=device)
     start = time.perf_counter()
     import_index(vectors, output, model=loaded, kind=kind)

@@ -14,14 +14,14 @@ def merge(
     """Write a model as plain weights that load anywhere, or the mean of several; with --lora, as a small adapter."""
     from relvec.averaging import average
     from relvec.encoders.base_folder import holds
-    from relvec.encoders.saving import check_output
+    from relvec.encoders.saving import check_unused
     from relvec.errors import RelvecError
     from relvec.model import RelBERT
 
-    check_output(output)
     for model in models:
         if holds(output, model):
             raise RelvecError(f"{output} holds {model}, or what it stands on; choose another output.")
+    check_unused(output)
     loaded = [RelBERT.from_pretrained(model, device="cpu") for model in models]
     merged = average(loaded)
     merged.name = output.name

@@ -22,7 +22,7 @@ def train(
         str | None, typer.Option(help="The encoder to start from: a name (by default mpnet), a folder or a hub id.")
     ] = None,
     template: Annotated[
-        str | None, typer.Option(help="1 to 5 for the paper's, or a text; by default `[h] <mask> [t]`.")
+        str | None, typer.Option(help=r"1 to 5 for the paper's, or a text; by default `\[h] <mask> \[t]`.")
     ] = None,
     pooling: Annotated[str | None, typer.Option(help="average, average_no_mask or mask (the default).")] = None,
     prompt: Annotated[str | None, typer.Option(help="The folder of a learned prompt (`relvec prompt`).")] = None,

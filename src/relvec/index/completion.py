@@ -9,7 +9,7 @@ from relvec.baselines.spellings import spellings
 from relvec.baselines.vector_file import VectorTable, read_vectors
 from relvec.errors import RelvecError
 from relvec.index.pair_index import PairIndex
-from relvec.pairs import as_word
+from relvec.pairs import Pair, as_word
 from relvec.relation_model import RelationModel
 from relvec.similarity import Ranked, normalized, ranked
 
@@ -57,7 +57,8 @@ def candidate_words(
     """Where d may come from: partners of c in the index, tails of the neighbours of (a, b), words near c.
 
     Partners d of pairs (c, d) that are most like (a, b) come first, as do those of (d, c) most like (b, a). Of a file
-    of word vectors w, the words near w(c) and near w(c) + w(b) - w(a) are taken.
+    of word vectors w, the words near w(c) and near w(c) + w(b) - w(a) are taken. What the model cannot encode beside c,
+    such as a special token of a vector file, is left out.
     """
     a, b, c = as_word(a), as_word(b), as_word(c)
     index.check_model(model)
@@ -72,7 +73,16 @@ def candidate_words(
     if word_vectors is not None:
         words += _near(read_vectors(word_vectors), a, b, c)
     taken = {a.casefold(), c.casefold()}
-    return [word for word in dict.fromkeys(words) if word.casefold() not in taken]
+    model.token_ids([(c, c)])  # if it is c that cannot be encoded, no other word would do
+    return [word for word in dict.fromkeys(words) if word.casefold() not in taken and _is_encodable(model, (c, word))]
+
+
+def _is_encodable(model: RelationModel, pair: Pair) -> bool:
+    try:
+        model.token_ids([pair])
+    except RelvecError:
+        return False
+    return True
 
 
 def _near(table: VectorTable, a: str, b: str, c: str) -> list[str]:

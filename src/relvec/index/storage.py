@@ -74,6 +74,15 @@ def index_folder(given: Path | None) -> Path:
     return BUNDLED
 
 
+def check_unused(folder: Path) -> None:
+    """A new index takes the place of no other, unless that one is broken."""
+    try:
+        read_meta(folder)
+    except RelvecError:
+        return
+    raise RelvecError(f"{folder} holds an index already; add to it with `relvec index add`, or remove it.")
+
+
 def read_meta(folder: Path) -> Meta:
     """What the folder says about itself, checked."""
     try:
