@@ -157,6 +157,7 @@ def test_a_bad_parquet_file_is_refused(tmp_path: Path, columns: dict[str, list[s
         [("a", "b"), 7],
         pd.DataFrame([("a", "b", "c")], columns=["x", "y", "z"]),
         pd.DataFrame([("a", float("nan"))]),
+        pd.DataFrame([("a", "b", "c")], columns=["head", "tail", "head"]),
     ],
 )
 def test_what_is_no_pair_is_refused(collection: Any) -> None:

@@ -142,7 +142,10 @@ def _rows_of(items: Any) -> Iterable[Any]:
     if names is None:
         return items
     names = list(names)
-    words = [items[names[column]] for column in _frame_columns([str(name) for name in names])]
+    columns = [names[column] for column in _frame_columns([str(name) for name in names])]
+    if repeated := [str(name) for name in columns if names.count(name) > 1]:
+        raise RelvecError(f"The table has several columns {repeated[0]}; keep one of them.")
+    words = [items[name] for name in columns]
     return zip(*(column.to_pylist() if hasattr(column, "to_pylist") else column for column in words), strict=True)
 
 

@@ -82,6 +82,12 @@ def test_the_result_has_what_that_of_frozen_vectors_has(tiny: RelBERT, parts: di
     assert [(row["head"], row["tail"]) for row in result.predictions] == list(parts["test"].pairs)
 
 
+def test_a_model_in_bfloat16_is_refused(tiny_folder: Path, parts: dict[Part, LabelledPairs]) -> None:
+    model = RelBERT.from_pretrained(tiny_folder, dtype="bfloat16")
+    with pytest.raises(RelvecError, match="needs a model in float32"):
+        evaluate_fine_tuned(model, parts, QUICK)
+
+
 def test_settings_tell_it_from_frozen_vectors() -> None:
     assert FineTuning().settings["classifier"] == "fine-tuned"
 

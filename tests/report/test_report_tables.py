@@ -309,6 +309,7 @@ def test_systems_that_share_a_name_by_mistake_are_warned_of(runs: Path, save_ana
     [
         ("template", ["[h] <mask> [t]", "[t] of [h]"], "template: [h] <mask> [t], [t] of [h]"),
         ("data", [["semeval2012"], ["semeval2012", "bundled"]], "data: semeval2012, semeval2012 + bundled"),
+        ("dtype", ["bfloat16", "float32"], "dtype: bfloat16, float32"),
     ],
 )
 def test_another_prompt_or_training_data_is_no_seed(

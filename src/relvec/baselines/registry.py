@@ -70,7 +70,10 @@ BASELINES: dict[str, Baseline] = {
         Baseline(
             "predictions",
             "another system's saved answers",
-            settings={"file": "JSON Lines with dataset, split, index and answers", "column": "which answers"},
+            settings={
+                "file": "JSON Lines with dataset, split, index, answer and a column for each system",
+                "column": "which system",
+            },
             required=("file", "column"),
         ),
     )

@@ -85,6 +85,8 @@ def evaluate_fine_tuned(
     100.0
     """
     check_scikit_learn()  # its scores come last
+    if model.encoder.dtype != torch.float32:  # most steps would be lost in rounding
+        raise RelvecError(f"Fine-tuning needs a model in float32, not {model.encoder.dtype}; leave out the dtype.")
     recipe = recipe or FineTuning()
     parts = usable_parts(parts, exclude_labels)
     work = None if work_folder is None else _Work(Path(work_folder), _key(model, parts, recipe))

@@ -218,7 +218,7 @@ def seed_warnings(systems: Sequence[Measured]) -> tuple[str, ...]:
     for system in systems:
         facts = [portable_facts(record.facts) for record in system.records]
         differing = []
-        for fact in ("kind", "base", "template", "pooling", "data", "loss"):
+        for fact in ("kind", "base", "template", "pooling", "dtype", "data", "loss"):
             found = sorted({_fact_text(told.get(fact, "none")) for told in facts})
             if len(found) > 1:
                 problem = f"{system.system} averages different systems ({fact}: {', '.join(found)})"

@@ -62,7 +62,7 @@ def make_plan(trainer: Trainer) -> Plan:
     evaluation_seconds = step_seconds / 3 * len(trainer.validation.pairs) / len(batch.pairs)
     return Plan(
         relations=len(train),
-        categories=len({relation.category for relation in train}),
+        categories=len({relation.category for relation in train if relation.category}),
         train_pairs=len({pair for relation in train for pair in (*relation.positives, *relation.negatives)}),
         valid_pairs=len(trainer.validation.pairs),
         steps=trainer.steps,
