@@ -83,17 +83,26 @@ def train(
         raise RelvecError(f"Training needs {error.name}; run pip install 'relvec[train]'.") from error
     if dry_run:
         plan = run.plan(recipe, output, data_dir)
+        run.leave_processes()
+        if not _speaks():
+            return
         if json:
             print_json(asdict(plan))
         else:
             print_table(["what", "how much"], plan.rows(), right=("how much",))
         return
     progress = run.train(recipe, output, data_dir)
-    losses, best = progress.valid_loss, progress.best_step
-    if os.environ.get("RANK", "0") != "0":  # one of several processes speaks
+    run.leave_processes()
+    if not _speaks():
         return
+    losses, best = progress.valid_loss, progress.best_step
     if json:
         scores = {"validation_loss_before": losses[0], "validation_loss": losses[best]}
         print_json({"output": str(output), **scores, "step": best})
     else:
         typer.echo(f"validation loss {losses[0]:.4f} -> {losses[best]:.4f} at step {best} -> {output}", err=True)
+
+
+def _speaks() -> bool:
+    """Of several processes that share a run, one prints."""
+    return os.environ.get("RANK", "0") == "0"

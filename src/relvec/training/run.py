@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+from accelerate.state import PartialState
+
 from relvec.data.overlap import benchmark_folder, without_benchmarks
 from relvec.data.rated import RatedRelation, check_categories, check_relations, exclude, split
 from relvec.data.sources import load
@@ -76,3 +78,11 @@ def train(
     trainer = make_trainer(recipe, output, data_dir)
     check_disk(trainer)
     return trainer.fit(show_progress)
+
+
+def leave_processes() -> None:
+    """Part from the processes that shared a run, at its end: nothing can be shared in this process after it.
+
+    A process that ends without it may be aborted, as its network threads still run.
+    """
+    PartialState().destroy_process_group()
