@@ -52,11 +52,12 @@ def test_the_reloaded_model_gives_the_vectors_of_the_trained_one(
     assert np.abs(untrained - trained).max() > 1e-3
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_language_model_stays_bit_identical(
-    any_folder: Path, relations: list[RatedRelation], tmp_path: Path
+    any_folder: Path, relations: list[RatedRelation], tmp_path: Path, dtype: str
 ) -> None:
     before = RelBERT.from_pretrained(any_folder)
-    ptune(any_folder, relations, LENGTHS, tmp_path / "soft", **QUICK)
+    ptune(any_folder, relations, LENGTHS, tmp_path / "soft", **QUICK, dtype=dtype)
     after = load_file(tmp_path / "soft" / "model.safetensors")
     weights = before.encoder.state_dict()
     assert after.keys() == weights.keys()
@@ -117,16 +118,30 @@ def test_the_vectors_being_learned_do_not_depend_on_the_company(tiny_folder: Pat
     np.testing.assert_allclose(together.detach().numpy(), tuner.model.encode(pairs), atol=1e-5)
 
 
+def test_bfloat16_learns_what_float32_learns(tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path) -> None:
+    exact, coarse = (
+        ptune(tiny_folder, relations, LENGTHS, tmp_path / dtype, **QUICK, dtype=dtype)
+        for dtype in ("float32", "bfloat16")
+    )
+    losses = [[entry["loss"] for entry in result.history] for result in (exact, coarse)]
+    assert losses[1] != losses[0]
+    assert losses[1] == pytest.approx(losses[0], rel=0.03)
+    assert coarse.validation_loss == pytest.approx(exact.validation_loss, rel=0.03)
+    saved = load_file(tmp_path / "bfloat16" / "model.safetensors")
+    assert {weight.dtype for weight in saved.values()} == {torch.float32}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_losses_reported_are_those_of_the_saved_model(
-    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, dtype: str
 ) -> None:
-    result = ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK)
+    result = ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK, dtype=dtype)
     saved = RelBERT.from_pretrained(tmp_path / "soft")
     assert PromptObjective(relations, "train").of_model(saved) == pytest.approx(result.train_loss, abs=1e-5)
     assert PromptObjective(relations, "valid").of_model(saved) == pytest.approx(result.validation_loss, abs=1e-5)
     evaluated = {entry["step"]: entry["validation_loss"] for entry in result.history if "validation_loss" in entry}
     assert list(evaluated) == [0, 2, 4, 6]
-    assert min(evaluated.values()) == result.validation_loss
+    assert min(evaluated.values()) == pytest.approx(result.validation_loss, abs=1e-6 if dtype == "float32" else 0.02)
 
 
 def test_the_folder_holds_prompt_history_and_model(
@@ -228,7 +243,7 @@ def test_prompt_and_card_say_how_and_on_what_it_was_learned(
 ) -> None:
     source = {"data": ["semeval2012", "my.csv"], "exclude_benchmark_pairs": True}
     ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK, source=source)
-    assert PromptResult.load(tmp_path / "soft").settings == {**QUICK, **source}
+    assert PromptResult.load(tmp_path / "soft").settings == {**QUICK, "dtype": "float32", **source}
     card = (tmp_path / "soft" / "README.md").read_text()
     data = card.partition("## Training data")[2].partition("##")[0]
     assert "SemEval" in data
@@ -242,7 +257,8 @@ def test_encodings_and_those_of_all_triples_count_the_same_passes(
     result = ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK)
     batches = [TripleBatches(split(relations, "train"), 4, seed=0)(step) for step in range(6)]
     training, validation = PromptObjective(relations, "train"), PromptObjective(relations, "valid")
-    evaluations = [training] * 2 + [validation] * 4  # at the start and at the end; at steps 0, 2, 4 and 6
+    # At the start and at the end; at steps 0, 2, 4 and 6, and at the end.
+    evaluations = [training] * 2 + [validation] * 5
     pairs = sum(len(batch.pairs) for batch in batches)
     assert result.encodings == pairs + sum(len(each.pairs) for each in evaluations)
     of_triples = sum(3 * len(batch.triples) for batch in batches)

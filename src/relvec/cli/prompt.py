@@ -122,11 +122,12 @@ def ptuning(
     epochs: Annotated[float, typer.Option(help="How often all training triples are met.")] = 2.0,
     steps: Annotated[int | None, typer.Option(help="How many steps to train, in place of epochs.")] = None,
     learning_rate: Annotated[float, typer.Option(help="The learning rate.")] = 1e-3,
+    dtype: Dtype = "float32",
     learning: Learning,
     run: Run,
 ) -> None:
     """Train the embeddings of new tokens around the words; the same command again goes on after an interruption."""
-    own = {"epochs": epochs, "steps": steps, "learning_rate": learning_rate}
+    own = {"epochs": epochs, "steps": steps, "learning_rate": learning_rate, "dtype": dtype}
     _learn("ptuning", output, subject, lengths, own, learning, run)
 
 
@@ -143,7 +144,9 @@ def search(
     iterations: Annotated[int | None, typer.Option(help="autoprompt: how often candidates are tried.")] = None,
     candidates: Annotated[int | None, typer.Option(help="autoprompt: how many tokens are tried.")] = None,
     exhaustive: Annotated[bool | None, typer.Option("--exhaustive", help="autoprompt: drop none early.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="autoprompt: float32 or bfloat16.")] = None,
+    dtype: Annotated[
+        str | None, typer.Option(help="float32 or bfloat16, half the time on hardware that has it.")
+    ] = None,
     epochs: Annotated[float | None, typer.Option(help="ptuning: how often all triples are met.")] = None,
     steps: Annotated[int | None, typer.Option(help="ptuning: how many steps, in place of epochs.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="ptuning: the learning rate.")] = None,

@@ -34,7 +34,7 @@ class PromptTuner:
     ) -> None:
         encoder, tokenizer = model.encoder, model.tokenizer
         encoder.requires_grad_(False).eval()
-        vocabulary = embedding_table(encoder).weight.clone()
+        vocabulary = embedding_table(encoder).weight.float().clone()
         names = add_tokens(encoder, tokenizer, lengths.total)
         template = Template.from_tokens(lengths.arranged(names))
         self.model = RelBERT(encoder, tokenizer, template, model.pooling, name=model.name)

@@ -44,6 +44,7 @@ def ptune(
     triples_per_batch: int = 64,
     evaluate_every: int = 25,
     seed: int = 0,
+    dtype: str = "float32",
     source: Mapping[str, Any] | None = None,
     device: str | torch.device | None = None,
     show_progress: bool | None = None,
@@ -55,8 +56,10 @@ def ptune(
     64, about 360 pairs a step and 200,000 an epoch of 556 steps. `steps`, if given, is the length of the run instead.
     The embeddings with the lowest validation loss are kept; it is computed at the start, every `evaluate_every` steps,
     when the run also becomes safe against being killed, and at the end. In the history, the `loss` of step 0 is over
-    the whole training part, like `train_loss`, and that of a later step over its batch. `source` says where the
-    relations are from, for prompt.json and the model card.
+    the whole training part, like `train_loss`, and that of a later step over its batch. With a `dtype` of bfloat16 the
+    frozen language model computes in it, in half the time where the hardware has it; what is learned and saved, and the
+    losses of the result, are float32 in any case. `source` says where the relations are from, for prompt.json and the
+    model card.
 
     >>> from relvec import RelBERT
     >>> from relvec.data.sources import load
@@ -83,7 +86,7 @@ def ptune(
     output = Path(output)
     check_beside_base(str(base), output, "prompt")
     check_unused(output, (HISTORY_NAME, PROMPT_NAME))
-    model = masked_model(base, lengths, pooling, device)
+    model = masked_model(base, lengths, pooling, device, dtype)
     check_room(model, lengths, relations)
     decisive = (steps, learning_rate, triples_per_batch, evaluate_every, seed)
     job = hashlib.sha256(repr((model.fingerprint, decisive, list(relations))).encode()).hexdigest()
@@ -95,17 +98,19 @@ def ptune(
     tuner = PromptTuner(model, lengths, learning_rate=learning_rate, seed=seed)
     run = _Run(tuner, sampler, relations, output, job, journal, seed)
     run.to(steps, evaluate_every, show_progress)
-    train_loss = run.finish()
-    model = tuner.model
+    learned = PromptTuner(masked_model(base, lengths, pooling, device), lengths)
+    train_loss, validation_loss = run.finish(learned)
+    model = learned.model
     model.name = output.name
     settings = {
         "steps": steps,
         "learning_rate": learning_rate,
         "triples_per_batch": triples_per_batch,
         "evaluate_every": evaluate_every,
+        "dtype": dtype,
         **(source or {}),
     }
-    model.training_record = _record(base, settings, seed, train_loss, run.progress)
+    model.training_record = _record(base, settings, seed, train_loss, validation_loss, run.progress.best_step)
     model.save_pretrained(output)
     result = PromptResult(
         method="ptuning",
@@ -116,7 +121,7 @@ def ptune(
         tokens=list(model.template.tokens or ()),
         text=model.template.text,
         train_loss=train_loss,
-        validation_loss=run.progress.best_loss,
+        validation_loss=validation_loss,
         encodings=run.progress.encodings,
         seconds=run.progress.seconds,
         triple_encodings=run.progress.triple_encodings,
@@ -177,7 +182,7 @@ class _Run:
     def to(self, steps: int, evaluate_every: int, show_progress: bool | None) -> None:
         """Go on until so many steps are done."""
         if not self.progress.step:
-            self._note({"step": 0, "loss": self._training_loss(), "validation_loss": self._evaluate()})
+            self._note({"step": 0, "loss": self._loss(self._training, self.tuner), "validation_loss": self._evaluate()})
         bar = progress_bar(steps, "P-tuning", unit="step", show=show_progress, initial=self.progress.step)
         with bar:
             while self.progress.step < steps:
@@ -195,28 +200,26 @@ class _Run:
                 bar.update()
                 bar.set_postfix(loss=f"{entry['loss']:.4f}", valid=f"{self.progress.best_loss:.4f}")
 
-    def finish(self) -> float:
-        """Keep the best embeddings, and return their loss over the whole training part."""
-        self.tuner.keep(self._best)
-        loss = self._training_loss()
+    def finish(self, learned: PromptTuner) -> tuple[float, float]:
+        """Keep the best embeddings in `learned`, and return its losses over the training and the validation part."""
+        learned.keep(self._best)
+        losses = self._loss(self._training, learned), self._loss(self._validation, learned)
         self.progress.seconds = time.perf_counter() - self._started
-        return loss
+        return losses
 
     def _evaluate(self) -> float:
         """The validation loss of the embeddings as they are now, which are remembered if they are the best so far."""
         embeddings = self.tuner.embeddings()
         self.tuner.keep(embeddings)
-        loss = self._validation.of_model(self.tuner.model)
-        self.progress.encodings += len(self._validation.pairs)
-        self.progress.triple_encodings += self._validation.triple_encodings
+        loss = self._loss(self._validation, self.tuner)
         if loss < self.progress.best_loss:
             self.progress.best_step, self.progress.best_loss, self._best = self.progress.step, loss, embeddings
         return loss
 
-    def _training_loss(self) -> float:
-        self.progress.encodings += len(self._training.pairs)
-        self.progress.triple_encodings += self._training.triple_encodings
-        return self._training.of_model(self.tuner.model)
+    def _loss(self, objective: PromptObjective, tuner: PromptTuner) -> float:
+        self.progress.encodings += len(objective.pairs)
+        self.progress.triple_encodings += objective.triple_encodings
+        return objective.of_model(tuner.model)
 
     def _note(self, entry: Entry) -> None:
         """Write an entry down, unless an attempt that was killed after its last checkpoint already did."""
@@ -240,14 +243,19 @@ def _last_step(journal: Journal) -> int:
 
 
 def _record(
-    base: str | Path, settings: Mapping[str, Any], seed: int, train_loss: float, progress: _Progress
+    base: str | Path,
+    settings: Mapping[str, Any],
+    seed: int,
+    train_loss: float,
+    validation_loss: float,
+    best_step: int,
 ) -> dict[str, Any]:
     """What the model card says about the training."""
     shown = {name: value for name, value in settings.items() if value and name != "data"}
-    losses = {"training loss": round(train_loss, 4), "validation loss": round(progress.best_loss, 4)}
+    losses = {"training loss": round(train_loss, 4), "validation loss": round(validation_loss, 4)}
     return {
         "base": str(base),
         **({"data": "; ".join(map(describe, settings["data"]))} if "data" in settings else {}),
         "recipe": {"method": "P-tuning, language model frozen", **shown, "seed": seed},
-        "metrics": {**losses, "step": progress.best_step},
+        "metrics": {**losses, "step": best_step},
     }
