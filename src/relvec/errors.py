@@ -1,4 +1,4 @@
-"""The one error that users see: what was wrong, where, and how to mend it; and the one warning."""
+"""The one error that users see: what was wrong, where, and how to mend it; and the warnings."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -26,6 +26,10 @@ class UnknownWordsWarning(UserWarning):
         number = f"{len(self.pairs):,}" + ("" if self.out_of is None else f" of {self.out_of:,}")
         problem = f"The model has no tokens for a word in {number} pairs, such as {self.word!r}"
         return f"{problem}; the vectors of such pairs say little."
+
+
+class LeftOutWarning(UserWarning):
+    """A part of the data is not used; the message is one sentence that ends in what would change that."""
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

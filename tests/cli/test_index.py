@@ -137,8 +137,14 @@ def test_vectors_are_exported_and_imported(
         (["index", "build", "EMPTY", "-o", "new.index"], "holds no pair"),
         (["index", "build", "PAIRS", "-o", "new.index", "--kind", "magic"], "no index kind 'magic'"),
         (["index", "build", "PAIRS", "-o", "new.index", "--kind", "ivfpq", "-m", "TINY"], "needs at least 256 pairs"),
-        (["index", "build", "PAIRS", "-o", "INDEX", "-m", "TINY"], "holds an index already; add to it with"),
-        (["index", "import", "VECTORS", "-o", "INDEX", "-m", "TINY"], "holds an index already; add to it with"),
+        (
+            ["index", "build", "PAIRS", "-o", "INDEX", "-m", "TINY"],
+            "holds an index already; choose another output, add",
+        ),
+        (
+            ["index", "import", "VECTORS", "-o", "INDEX", "-m", "TINY"],
+            "holds an index already; choose another output, add",
+        ),
         (["index", "add", "FOLDER", "PAIRS"], "is not an index folder"),
         (["index", "remove", "FOLDER", "PAIRS"], "is not an index folder"),
         (["index", "remove", "INDEX", "TABLE"], "An index cannot be empty"),

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,12 @@ def test_benchmark_pairs_and_relations_they_leave_too_small_are_dropped(benchmar
 def test_relations_left_without_negatives_can_be_dropped(benchmarks: Path) -> None:
     bare = RatedRelation("bare", "", (("a", "b"), ("c", "d"), ("e", "f")), (("tea", "cup"),))
     assert without_benchmarks([bare], benchmarks)[0].negatives == ()
-    assert without_benchmarks([bare], benchmarks, minimum_negatives=1) == []
+    assert without_benchmarks([bare], benchmarks, needs_negatives=True) == []
+    negatives = ("tea", "cup"), ("g", "h"), ("i", "j")
+    held_out = replace(bare, negatives=negatives, held_out=negatives[1:])
+    assert without_benchmarks([held_out], benchmarks, needs_negatives=True) == []
+    (left,) = without_benchmarks([replace(held_out, held_out=negatives[2:])], benchmarks, needs_negatives=True)
+    assert left.negatives == negatives[1:]
 
 
 def test_other_forms_of_a_benchmarks_words_are_dropped_too(benchmarks: Path) -> None:

@@ -5,9 +5,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from relvec.data.rated import RatedRelation, split
+from relvec.data.rated import Part, RatedRelation, split
 from relvec.data.readers import read_rated
-from relvec.errors import RelvecError
+from relvec.errors import LeftOutWarning, RelvecError
+
+PARTS: tuple[Part, Part] = ("train", "valid")
 
 ROWS = [
     ("capital", "places", "Paris", "France", 9.5),
@@ -131,6 +133,67 @@ def test_all_pairs_of_a_validation_file_are_held_out(tmp_path: Path, known: int)
     assert [head for head, _ in split(alone, "train")[0].positives] == ["v1", "v2"]
 
 
+def test_validation_pairs_take_the_place_of_no_training_pair(tmp_path: Path) -> None:
+    """All good pairs are rated 1 and all bad ones 0, as people do."""
+    for part, good, bad in (("train", 20, 12), ("valid", 11, 5)):
+        rows = [*(f"r,{part[0]}{n},x,1" for n in range(good)), *(f"r,{part[0]}{n},y,0" for n in range(bad))]
+        write(tmp_path / f"{part}.csv", "relation,head,tail,score\n" + "\n".join(rows))
+    (train,), (valid,) = (split(read_rated(tmp_path), part) for part in PARTS)
+    assert (len(train.positives), len(train.negatives)) == (10, 10)
+    assert {head[0] for head, _ in (*train.positives, *train.negatives)} == {"t"}
+    assert valid.positives == tuple((f"v{n}", "x") for n in range(11))
+    assert valid.negatives == tuple((f"v{n}", "y") for n in range(5))
+    (train,), (valid,) = (split(read_rated(tmp_path, threshold=0.5), part) for part in PARTS)
+    assert [len(pairs) for pairs in (train.positives, train.negatives, valid.positives, valid.negatives)] == [
+        20,
+        12,
+        11,
+        5,
+    ]
+
+
+def test_validation_pairs_are_judged_by_the_scores_of_the_training_pairs(tmp_path: Path) -> None:
+    header = "relation,head,tail,score\n"
+    write(tmp_path / "train.csv", header + "\n".join(f"r,t{score},x,{score}" for score in range(30)))
+    write(tmp_path / "valid.csv", header + "\n".join(f"r,v{score},x,{score}" for score in (2, 10, 20, 35)))
+    (train,), (valid,) = (split(read_rated(tmp_path, top=10, bottom=5), part) for part in PARTS)
+    assert [head for head, _ in train.positives] == [f"t{score}" for score in range(20, 30)]
+    assert [head for head, _ in train.negatives] == [f"t{score}" for score in range(5)]
+    assert [head for head, _ in valid.positives] == ["v20", "v35"]
+    assert [head for head, _ in valid.negatives] == ["v2"]
+
+
+def test_a_pair_rated_in_both_parts_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", "relation,head,tail\nr,a,b\nr,c,d\nr,e,f\n")
+    write(tmp_path / "valid.csv", "relation,head,tail\nr,c,d\n")
+    with pytest.raises(RelvecError, match=r"valid\.csv, line 2: c:d is rated twice in relation 'r'"):
+        read_rated(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_relation_of_the_validation_file_alone_is_not_trained_on(tmp_path: Path, kind: str) -> None:
+    def content(relations: str, head: str) -> str:
+        if kind == "jsonl":
+            return "\n".join(hub_row(relation, pairs(head, f"{head}2"), []) for relation in relations)
+        rows = (f"{relation},{word},t\n" for relation in relations for word in (head, f"{head}2"))
+        return "relation,head,tail\n" + "".join(rows)
+
+    write(tmp_path / f"train.{kind}", content("a", "t"))
+    valid = write(tmp_path / f"valid.{kind}", content("abc", "v"))
+    with pytest.warns(LeftOutWarning, match=r"2 relations of validation files have no training pairs, such as 'b'"):
+        (relation,) = read_rated(tmp_path)
+    assert relation.name == "a"
+    assert relation.held_out == (("v", "t"), ("v2", "t"))
+    alone = read_rated(valid)  # where there is nothing else, these pairs are what the user wants
+    assert [each.name for each in alone] == ["a", "b", "c"]
+    assert not any(each.held_out for each in alone)
+
+
+def test_the_lines_of_a_validation_file_given_alone_are_joined(tmp_path: Path) -> None:
+    path = write(tmp_path / "valid.jsonl", "\n".join(hub_row("8d", pairs(head), []) for head in "abc"))
+    assert read_rated(path) == [RatedRelation("8d", "8", (("a", "t"), ("b", "t"), ("c", "t")), ())]
+
+
 def test_a_folder_of_several_kinds_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "a.csv", "relation,head,tail\nr,a,b\n")
     write(tmp_path / "b.jsonl", hub_row("8d", pairs("a"), []))
@@ -154,10 +217,13 @@ def test_the_test_part_of_rows_is_left_out_of_a_folder(tmp_path: Path) -> None:
     assert read_rated(tmp_path) == [RatedRelation("r", "", (("a", "b"), ("c", "d")), ())]
 
 
-def test_many_parts_without_a_telling_name_are_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "mine.jsonl", "\n".join(hub_row("8d", pairs(head), []) for head in "abc"))
-    with pytest.raises(RelvecError, match=r"mine\.jsonl: relation '8d' is in 3 parts, and no file name tells"):
-        read_rated(path)
+def test_parts_without_a_telling_name_are_joined(tmp_path: Path) -> None:
+    whole = RatedRelation("8d", "8", (("a", "t"), ("b", "t"), ("c", "t")), (("n", "t"),))
+    rows = [hub_row("8d", pairs("a"), pairs("b", "n")), hub_row("8d", pairs("b"), []), hub_row("8d", pairs("c"), [])]
+    assert read_rated(write(tmp_path / "mine.jsonl", "\n".join(rows))) == [whole]
+    for name, row in zip(["asia", "europe", "mars"], rows, strict=True):
+        write(tmp_path / "folder" / f"{name}.jsonl", row)
+    assert read_rated(tmp_path / "folder") == [whole]
 
 
 def test_toml_is_read_from_a_file_and_from_a_folder(tmp_path: Path) -> None:

@@ -57,6 +57,16 @@ def test_words_that_cannot_be_encoded_are_no_candidates(tiny: RelBERT, tmp_path:
         complete(tiny, index, "Paris", "France", "</s>")
 
 
+def test_a_long_word_is_completed_if_it_has_room_beside_a_candidate(tiny: RelBERT, index: PairIndex) -> None:
+    room = tiny.max_tokens - len(tiny.token_ids([("Paris", "tea")])[0])
+    long = " ".join(["Paris"] * (room * 3 // 4))
+    with pytest.raises(RelvecError, match="tokens"):
+        tiny.encode([(long, long)])
+    assert complete(tiny, index, "Paris", "France", long)
+    with pytest.raises(RelvecError, match="tokens"):
+        complete(tiny, index, "Paris", "France", " ".join(["Paris"] * tiny.max_tokens))
+
+
 def test_blanks_around_a_word_change_nothing(tiny: RelBERT, index: PairIndex) -> None:
     assert complete(tiny, index, " Paris", "France ", "  Tokyo ") == complete(tiny, index, "Paris", "France", "Tokyo")
 

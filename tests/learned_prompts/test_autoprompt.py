@@ -305,10 +305,19 @@ def test_a_loss_that_is_not_finite_ends_the_search(
         autoprompt(tmp_path / "base", relations, LENGTHS, tmp_path / "other", iterations=1, candidates=2)
 
 
-def test_a_journal_that_makes_no_sense_is_named(search: Search, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {},
+        {"iteration": "x", "loss": 0.5, "encodings": 1, "seconds": 1},
+        {"iteration": 1, "loss": None, "encodings": 1, "seconds": 1},
+        {"iteration": 1, "loss": 0.5, "encodings": 1, "seconds": 1, "changed": True, "position": 90, "token": "<mask>"},
+    ],
+)
+def test_a_journal_that_makes_no_sense_is_named(search: Search, tmp_path: Path, entry: dict[str, Any]) -> None:
     search(iterations=1)
     with (tmp_path / "auto" / "history.jsonl").open("a") as file:
-        file.write("{}\n")
+        file.write(json.dumps(entry) + "\n")
     with pytest.raises(RelvecError, match=r"history\.jsonl is damaged"):
         search(iterations=2)
 

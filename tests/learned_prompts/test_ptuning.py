@@ -312,7 +312,7 @@ def test_a_relation_without_a_bad_pair_to_train_on_is_named(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
 ) -> None:
     bare = [*relations[:3], replace(relations[3], negatives=relations[3].negatives[:1])]
-    advice = r"'relation 3' has no badly .*; rate two of its pairs low, leave it out, or use AutoPrompt"
+    advice = r"'relation 3' has no badly .*; rate more of its pairs low, leave it out, or use AutoPrompt"
     with pytest.raises(RelvecError, match=advice):
         ptune(tiny_folder, bare, LENGTHS, tmp_path / "soft", **QUICK)
     assert autoprompt(tiny_folder, bare, LENGTHS, tmp_path / "auto", iterations=1, candidates=1).tokens

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from relvec.errors import UnknownWordsWarning
+from relvec.errors import LeftOutWarning, UnknownWordsWarning
 
 UsageError: Any = typer.BadParameter.__bases__[0]  # it has no public name, and typer has its own or click's
 
@@ -29,7 +29,7 @@ def usage_sentence(error: Any) -> str:
 
 @contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """Pairs with unknown words make one line at the end, though they were encoded in many steps, or many times."""
+    """Each warning is one line; pairs with unknown words make one at the end, however many steps they took."""
     found: list[UnknownWordsWarning] = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", UnknownWordsWarning)
@@ -38,6 +38,8 @@ def warnings_in_one_line() -> Iterator[None]:
         def gather(message: Warning | str, *details: Any, **more: Any) -> None:
             if isinstance(message, UnknownWordsWarning):
                 found.append(message)
+            elif isinstance(message, LeftOutWarning):
+                _say(message)
             else:
                 show(message, *details, **more)
 
@@ -46,7 +48,11 @@ def warnings_in_one_line() -> Iterator[None]:
             yield
         finally:
             if found:
-                typer.secho(f"relvec: warning: {_together(found)}", fg="yellow", err=True)
+                _say(_together(found))
+
+
+def _say(warning: Warning) -> None:
+    typer.secho(f"relvec: warning: {warning}", fg="yellow", err=True)
 
 
 def _together(found: list[UnknownWordsWarning]) -> UnknownWordsWarning:

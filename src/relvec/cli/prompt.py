@@ -44,8 +44,8 @@ class Subject:
         relations = [relation for name in self.data for relation in load(name, data_dir=data_dir)]
         if not self.exclude_benchmark_pairs:
             return relations
-        # All methods shall be judged on the same relations, and P-tuning needs a negative beside the one held out.
-        return without_benchmarks(relations, benchmark_folder(data_dir), minimum_negatives=2)
+        # All methods shall be judged on the same relations, and P-tuning needs negatives.
+        return without_benchmarks(relations, benchmark_folder(data_dir), needs_negatives=True)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from relvec.data.rated import RatedRelation, has_training_positives
+from relvec.data.rated import RatedRelation, has_training_negatives, has_training_positives
 from relvec.data.sources import data_folder
 from relvec.errors import RelvecError
 from relvec.pairs import Pair, as_pair, json_rows, read_lines
@@ -106,12 +106,12 @@ def near_pairs(relations: Iterable[RatedRelation], data_dir: str | Path) -> set[
 
 
 def without_benchmarks(
-    relations: Iterable[RatedRelation], data_dir: str | Path, minimum_negatives: int = 0
+    relations: Iterable[RatedRelation], data_dir: str | Path, *, needs_negatives: bool = False
 ) -> list[RatedRelation]:
     """The relations without the pairs that a benchmark has, in these or other forms of the words.
 
-    A relation left with fewer than two positives to train on, besides those held out, goes, and so does one left with
-    fewer than `minimum_negatives`.
+    A relation left with fewer than two positives to train on, besides those held out, goes. If it `needs_negatives`, so
+    does one left without a negative to train on.
     """
     known = {inflected(pair) for pair in benchmark_pairs(data_dir)}
 
@@ -122,5 +122,5 @@ def without_benchmarks(
     return [
         relation
         for relation in fair
-        if has_training_positives(relation) and len(relation.negatives) >= minimum_negatives
+        if has_training_positives(relation) and (not needs_negatives or has_training_negatives(relation))
     ]

@@ -48,7 +48,12 @@ class RatedRelation:
 
 
 def select(
-    rows: Iterable[RatedPair], *, top: int = TOP, bottom: int = BOTTOM, threshold: float | None = None
+    rows: Iterable[RatedPair],
+    held_out: Iterable[RatedPair] = (),
+    *,
+    top: int = TOP,
+    bottom: int = BOTTOM,
+    threshold: float | None = None,
 ) -> list[RatedRelation]:
     """Positives and negatives of each relation, in ascending order of the score; ties keep the order of the rows.
 
@@ -57,6 +62,9 @@ def select(
     positive and any other negative. Without a threshold, all pairs of a relation whose scores are equal (or were not
     given) are positive.
 
+    Pairs that are `held_out` take the place of no other: they are positive if they score no lower than some positive
+    of the rows, negative if they score no higher than some negative, and else left out.
+
     >>> rows = [RatedPair("capital", "", *pair.split(":"), score, "") for pair, score in
     ...         [("Paris:France", 9), ("Tokyo:Japan", 8), ("Japan:Tokyo", -8)]]
     >>> select(rows, top=2)[0].positives
@@ -64,14 +72,23 @@ def select(
     """
     if top < 2 or bottom < 0:
         raise RelvecError(f"Cannot select the top {top} and bottom {bottom}; ask for at least 2 and 0.")
-    by_relation: dict[str, list[RatedPair]] = {}
+    by_relation, held = _by_relation(rows), _by_relation(held_out)
+    relations = []
+    for name, rated in by_relation.items():
+        _check_rows(name, [*rated, *held.get(name, ())])
+        relation = _relation(name, rated, top, bottom, threshold)
+        relations.append(_with_held_out(relation, rated, held.get(name, ()), threshold))
+    return relations
+
+
+def _by_relation(rows: Iterable[RatedPair]) -> dict[str, list[RatedPair]]:
+    found: dict[str, list[RatedPair]] = {}
     for row in rows:
-        by_relation.setdefault(row.relation, []).append(row)
-    return [_relation(name, rated, top, bottom, threshold) for name, rated in by_relation.items()]
+        found.setdefault(row.relation, []).append(row)
+    return found
 
 
 def _relation(name: str, rated: list[RatedPair], top: int, bottom: int, threshold: float | None) -> RatedRelation:
-    _check_rows(name, rated)
     ordered = sorted(rated, key=lambda row: row.score)
     pairs = tuple(row.pair for row in ordered)
     if threshold is not None:
@@ -87,6 +104,35 @@ def _relation(name: str, rated: list[RatedPair], top: int, bottom: int, threshol
         fix = "add pairs" if threshold is None else "add pairs or lower the threshold"
         raise RelvecError(f"{rated[0].where}relation {name!r} has {len(positives)} positives, 2 are needed; {fix}.")
     return RatedRelation(name, rated[0].category, positives, negatives)
+
+
+def _with_held_out(
+    relation: RatedRelation, rated: Sequence[RatedPair], held_out: Sequence[RatedPair], threshold: float | None
+) -> RatedRelation:
+    """The relation with more pairs, judged by the scores of those it has."""
+    if not held_out:
+        return relation
+    score = {row.pair: row.score for row in rated}
+    lowest = min(score[pair] for pair in relation.positives) if threshold is None else threshold
+    if threshold is None and relation.negatives:
+        highest = max(score[pair] for pair in relation.negatives)
+        bad = [row.pair for row in held_out if row.score <= highest]
+    else:
+        bad = [row.pair for row in held_out if row.score < lowest]
+    good = [row.pair for row in held_out if row.score >= lowest]
+    return joined(relation, replace(relation, positives=tuple(good), negatives=tuple(bad)))
+
+
+def joined(trained: RatedRelation, held_out: RatedRelation) -> RatedRelation:
+    """One relation of both, whose held-out pairs come first; a pair both positive and negative counts as positive."""
+    positives = dict.fromkeys((*held_out.positives, *trained.positives))
+    negatives = dict.fromkeys((*held_out.negatives, *trained.negatives))
+    return replace(
+        trained,
+        positives=tuple(positives),
+        negatives=tuple(pair for pair in negatives if pair not in positives),
+        held_out=(*held_out.positives, *held_out.negatives),
+    )
 
 
 def _check_rows(name: str, rated: list[RatedPair]) -> None:
@@ -130,6 +176,11 @@ def _part(pairs: tuple[Pair, ...], held_out: Sequence[Pair], part: Part) -> tupl
 def has_training_positives(relation: RatedRelation) -> bool:
     """Whether enough positives are left to train on, besides those that are held out."""
     return len(split([relation], "train")[0].positives) >= _TRAINING_POSITIVES
+
+
+def has_training_negatives(relation: RatedRelation) -> bool:
+    """Whether a negative is left to train on, besides those that are held out."""
+    return bool(split([relation], "train")[0].negatives)
 
 
 def check_relations(relations: Sequence[RatedRelation]) -> None:

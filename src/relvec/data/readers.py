@@ -8,23 +8,23 @@
 | SemEval-2012 Task 2 as distributed | a folder of `Phase2Answers-1a.txt` with lines `50.0 "head:tail"` |
 
 Names such as `train.jsonl`, `valid.jsonl` (or `validation`, `val`, `dev`) and `test.jsonl` tell the parts of a dataset.
-In a folder that has one of the others, the test part is left out, and validation pairs are held out. A folder has files
-of one kind.
+In a folder that has one of the others, the test part is left out, and the pairs of validation files are held out; a
+relation that only these have is left out. A folder has files of one kind.
 """
 
 import math
 import re
 import reprlib
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from relvec.data.rated import BOTTOM, TOP, RatedPair, RatedRelation, select
-from relvec.errors import RelvecError
+from relvec.data.rated import BOTTOM, TOP, RatedPair, RatedRelation, joined, select
+from relvec.errors import LeftOutWarning, RelvecError
 from relvec.pairs import (
-    Pair,
     as_label,
     as_pair,
     as_word,
@@ -45,7 +45,6 @@ _SEMEVAL_ID = re.compile(r"(\d+)[a-z]")
 _PARTS = {"train": "train", **dict.fromkeys(("valid", "validation", "val", "dev"), "valid"), "test": "test"}
 
 _Item = RatedPair | RatedRelation
-_Group = tuple[Path, RatedRelation]
 
 
 def read_rated(
@@ -56,56 +55,52 @@ def read_rated(
         name, relations = "The frame", select(_read_frame(source), top=top, bottom=bottom, threshold=threshold)
     else:
         name, files = str(source), _files(expanded(source))
-        items = [(file, item) for file in files for item in _reader_for(file)(file)]
-        rows = [(file, item) for file, item in items if isinstance(item, RatedPair)]
-        groups = [(file, item) for file, item in items if isinstance(item, RatedRelation)]
-        relations = select((row for _, row in rows), top=top, bottom=bottom, threshold=threshold)
-        relations = _with_held_out(relations, rows)
+        trained, held_out = ([item for file in part for item in _reader_for(file)(file)] for part in _parts(files))
+        relations = select(_only_rows(trained), _only_rows(held_out), top=top, bottom=bottom, threshold=threshold)
+        groups = [item for item in trained if isinstance(item, RatedRelation)]
         # In TOML a name used twice is a mistake, which must stay visible.
-        relations += [group for _, group in groups] if _kind(files[0]) == ".toml" else _merge(groups)
+        relations += groups if _kind(files[0]) == ".toml" else _merge(groups, held_out)
+        _tell_left_out(relations, held_out)
     if not relations:
         raise RelvecError(f"{name} holds no relation; give rated pairs, or relations with positives and negatives.")
     return relations
 
 
-def _with_held_out(relations: Iterable[RatedRelation], rows: Sequence[tuple[Path, RatedPair]]) -> list[RatedRelation]:
-    """Mark the pairs of validation files, if there are files of other parts, too."""
-    if all(_part(file) == "valid" for file, _ in rows):
-        return list(relations)
-    held_out: dict[str, list[Pair]] = {}
-    for file, row in rows:
-        if _part(file) == "valid":
-            held_out.setdefault(row.relation, []).append(row.pair)
-    return [replace(each, held_out=tuple(held_out.get(each.name, ()))) for each in relations]
+def _only_rows(items: Iterable[_Item]) -> Iterator[RatedPair]:
+    return (item for item in items if isinstance(item, RatedPair))
 
 
-def _merge(groups: Iterable[_Group]) -> list[RatedRelation]:
-    """Join the parts of a relation: the hub's datasets keep its training and its validation pairs in two files.
-
-    A pair of the validation file is held out. A pair that is positive in one part and negative in another counts as
-    positive.
-    """
-    by_relation: dict[str, list[_Group]] = {}
-    for file, relation in groups:
-        by_relation.setdefault(relation.name, []).append((file, relation))
-    return [_joined(parts) if len(parts) > 1 else parts[0][1] for parts in by_relation.values()]
+def _merge(trained: Iterable[RatedRelation], held_out: Iterable[_Item]) -> list[RatedRelation]:
+    """One relation of each name: the hub's datasets keep its training and its validation pairs in two files."""
+    validation = _united(item for item in held_out if isinstance(item, RatedRelation))
+    return [
+        joined(relation, validation[name]) if name in validation else relation
+        for name, relation in _united(trained).items()
+    ]
 
 
-def _joined(groups: list[_Group]) -> RatedRelation:
-    parts = [_part(file) for file, _ in groups]
-    if not any(parts):
-        if len(groups) > 2:
-            file, relation = groups[-1]
-            problem = f"relation {relation.name!r} is in {len(groups)} parts, and no file name tells which to hold out"
-            raise RelvecError(f"{file}: {problem}; name the files train.jsonl and valid.jsonl, or join the parts.")
-        parts = ["train", "valid"]
-    train = [relation for part, (_, relation) in zip(parts, groups, strict=True) if part != "valid"]
-    valid = [relation for part, (_, relation) in zip(parts, groups, strict=True) if part == "valid"]
-    positives = dict.fromkeys(pair for relation in (*valid, *train) for pair in relation.positives)
-    negatives = dict.fromkeys(pair for relation in (*valid, *train) for pair in relation.negatives)
-    kept = tuple(pair for pair in negatives if pair not in positives)
-    held_out = tuple(dict.fromkeys(pair for relation in valid for pair in (*relation.positives, *relation.negatives)))
-    return replace(groups[0][1], positives=tuple(positives), negatives=kept, held_out=held_out)
+def _united(relations: Iterable[RatedRelation]) -> dict[str, RatedRelation]:
+    found: dict[str, RatedRelation] = {}
+    for relation in relations:
+        before = found.get(relation.name)
+        found[relation.name] = relation if before is None else replace(joined(relation, before), held_out=())
+    return found
+
+
+def _tell_left_out(relations: Iterable[RatedRelation], held_out: Iterable[_Item]) -> None:
+    """A relation of the validation files alone cannot be trained on, and must not be."""
+    names = dict.fromkeys(item.relation if isinstance(item, RatedPair) else item.name for item in held_out)
+    lacking = list(names.keys() - {relation.name for relation in relations})
+    if lacking:
+        problem = f"{len(lacking)} relations of validation files have no training pairs, such as {min(lacking)!r}"
+        warnings.warn(LeftOutWarning(f"{problem}; they are left out unless a training file has them."), stacklevel=3)
+
+
+def _parts(files: list[Path]) -> tuple[list[Path], list[Path]]:
+    """Files to train on, and files whose pairs are held out: those of a validation part, if there are others."""
+    held_out = [file for file in files if _part(file) == "valid" and _kind(file) != ".toml"]
+    trained = [file for file in files if file not in held_out]
+    return (trained, held_out) if trained else (files, [])
 
 
 def _part(file: Path) -> str:
@@ -131,7 +126,7 @@ def _files(path: Path) -> list[Path]:
         raise RelvecError(f"The folder {path} holds no rated pairs; give one with {known} files.")
     if len(kinds) > 1:
         problem = f"The folder {path} holds {' and '.join(kinds)} files"
-        raise RelvecError(f"{problem}; keep one kind in a folder, or give the files one by one.")
+        raise RelvecError(f"{problem}; keep one kind in a folder, or name a file.")
     (kind,) = kinds
     return found[kind] if kind == ".toml" else _without_test(found[kind])
 

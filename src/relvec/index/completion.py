@@ -9,7 +9,7 @@ from relvec.baselines.spellings import spellings
 from relvec.baselines.vector_file import VectorTable, read_vectors
 from relvec.errors import RelvecError
 from relvec.index.pair_index import PairIndex
-from relvec.pairs import Pair, as_word
+from relvec.pairs import as_word
 from relvec.relation_model import RelationModel
 from relvec.similarity import Ranked, normalized, ranked
 
@@ -73,16 +73,21 @@ def candidate_words(
     if word_vectors is not None:
         words += _near(read_vectors(word_vectors), a, b, c)
     taken = {a.casefold(), c.casefold()}
-    model.token_ids([(c, c)])  # if it is c that cannot be encoded, no other word would do
-    return [word for word in dict.fromkeys(words) if word.casefold() not in taken and _is_encodable(model, (c, word))]
+    return _encodable(model, c, [word for word in dict.fromkeys(words) if word.casefold() not in taken])
 
 
-def _is_encodable(model: RelationModel, pair: Pair) -> bool:
-    try:
-        model.token_ids([pair])
-    except RelvecError:
-        return False
-    return True
+def _encodable(model: RelationModel, c: str, words: list[str]) -> list[str]:
+    """The words that the model can encode beside c; if it can none, it is c that is wrong."""
+    found, problem = [], None
+    for word in words:
+        try:
+            model.token_ids([(c, word)])
+            found.append(word)
+        except RelvecError as error:
+            problem = error
+    if problem and not found:
+        raise problem
+    return found
 
 
 def _near(table: VectorTable, a: str, b: str, c: str) -> list[str]:

@@ -77,10 +77,11 @@ def index_folder(given: Path | None) -> Path:
 def check_unused(folder: Path) -> None:
     """A new index takes the place of no other, unless that one is broken."""
     try:
-        read_meta(folder)
+        read_folder(folder, mapped=True)
     except RelvecError:
         return
-    raise RelvecError(f"{folder} holds an index already; add to it with `relvec index add`, or remove it.")
+    problem = f"{folder} holds an index already"
+    raise RelvecError(f"{problem}; choose another output, add to it with `relvec index add`, or remove it.")
 
 
 def read_meta(folder: Path) -> Meta:

@@ -137,8 +137,8 @@ def ptune(
 def _check_negatives(train: Sequence[RatedRelation]) -> None:
     for relation in train:
         if not relation.negatives:
-            problem = f"Relation {relation.name!r} has no badly rated pair to train on, as the first is held out"
-            raise RelvecError(f"{problem}; rate two of its pairs low, leave it out, or use AutoPrompt.")
+            problem = f"Relation {relation.name!r} has no badly rated pair to train on, besides what is held out"
+            raise RelvecError(f"{problem}; rate more of its pairs low, leave it out, or use AutoPrompt.")
 
 
 @dataclass

@@ -43,12 +43,10 @@ def search(
     check_settings(method, settings)
     folder = Path(output)
     check_beside_base(base, folder, "prompt")
-    plain = RelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device="cpu")
-    for lengths in grid:  # one that does not fit shall fail now, not after hours of learning the others
-        check_room(plain, lengths, relations)
+    fingerprint = _checked_base(base, grid, relations)
     chosen = _defaults(method) | settings
     decisive = sorted((name, value) for name, value in chosen.items() if name not in _NOT_DECISIVE)
-    job = (method, lasting(base), plain.fingerprint, list(relations), decisive)
+    job = (method, lasting(base), fingerprint, list(relations), decisive)
     journal = Journal(folder / GRID_NAME, hashlib.sha256(repr(job).encode()).hexdigest())
     with journal.damage_noticed():
         done = {entry["lengths"] for entry in journal.entries}
@@ -64,6 +62,14 @@ def search(
         results.append(learned)
     draw_grid(results, folder / "losses.svg")
     return sorted(results, key=lambda result: result.validation_loss)
+
+
+def _checked_base(base: str, grid: Sequence[Lengths], relations: Sequence[RatedRelation]) -> str:
+    """The fingerprint of the base; lengths that it has no room for fail now, not after hours of learning others."""
+    plain = RelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device="cpu")
+    for lengths in grid:
+        check_room(plain, lengths, relations)
+    return plain.fingerprint
 
 
 def check_settings(method: str, settings: Iterable[str]) -> None:

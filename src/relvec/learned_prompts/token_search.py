@@ -81,7 +81,9 @@ class TokenSearch:
         with self._journal.damage_noticed():
             for entry in self._journal.entries:
                 self._apply(entry)
-                self._encodings_before, self._seconds_before = entry["encodings"], entry["seconds"]
+                self._encodings_before, self._seconds_before = int(entry["encodings"]), float(entry["seconds"])
+            if len(self._prompt.triggers) != self._encoder.triggers:
+                raise ValueError("a position that the prompt does not have")
 
     @property
     def tokens(self) -> list[str]:
@@ -201,7 +203,7 @@ class TokenSearch:
         if "candidate" in entry:
             self._known[entry["candidate"], entry["round"]] = entry["losses"]
             return
-        self._done, self.loss, self._known = entry["iteration"], entry["loss"], {}
+        self._done, self.loss, self._known = int(entry["iteration"]), float(entry["loss"]), {}
         if entry.get("changed"):
             number = self._number_of[entry["token"]]
             self._prompt = _Prompt(_replaced(self._prompt.triggers, entry["position"], number))

@@ -212,6 +212,9 @@ def dataset_titles(
     return known | {name: found[name] for name in sorted(found.keys() - known.keys())}
 
 
+_UNTOLD = {"dtype": "float32"}  # what a fact is where a record does not tell it
+
+
 def seed_warnings(systems: Sequence[Measured]) -> tuple[str, ...]:
     """One line for each system whose records are no seeds of one another, though they share the name."""
     warnings = []
@@ -219,7 +222,7 @@ def seed_warnings(systems: Sequence[Measured]) -> tuple[str, ...]:
         facts = [portable_facts(record.facts) for record in system.records]
         differing = []
         for fact in ("kind", "base", "template", "pooling", "dtype", "data", "loss"):
-            found = sorted({_fact_text(told.get(fact, "none")) for told in facts})
+            found = sorted({_fact_text(told.get(fact, _UNTOLD.get(fact, "none"))) for told in facts})
             if len(found) > 1:
                 problem = f"{system.system} averages different systems ({fact}: {', '.join(found)})"
                 differing.append(f"{problem}; evaluate them under different names.")

@@ -31,8 +31,7 @@ def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[R
     relations = exclude(relations, recipe.exclude_categories, recipe.exclude_relations)
     if recipe.exclude_benchmark_pairs:
         folder = benchmark_folder(data_dir)
-        # A triple needs a negative, and the first one of a relation is held out.
-        relations = without_benchmarks(relations, folder, minimum_negatives=2 if needs_triples(recipe.loss) else 0)
+        relations = without_benchmarks(relations, folder, needs_negatives=needs_triples(recipe.loss))
     check_relations(relations)
     if needs_triples(recipe.loss):
         check_categories(relations)
@@ -59,7 +58,7 @@ def with_prompt(recipe: Recipe) -> tuple[Recipe, Template]:
     """The recipe with the base and the pooling of its learned prompt, and that prompt."""
     learned = PromptResult.load(recipe.prompt)
     if recipe.exclude_benchmark_pairs and not learned.settings.get("exclude_benchmark_pairs"):
-        problem = f"The prompt in {recipe.prompt} was learned on benchmark pairs too, which the recipe leaves out"
+        problem = f"The prompt in {recipe.prompt} may have seen benchmark pairs, which the recipe leaves out"
         raise RelvecError(f"{problem}; learn it with --exclude-benchmark-pairs, or train on all pairs.")
     # P-tuning has given its base new tokens: the folder is itself a model.
     base = as_folder(recipe.prompt) if learned.method == "ptuning" else learned.base
