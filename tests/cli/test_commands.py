@@ -112,6 +112,18 @@ def test_words_without_tokens_are_one_line_on_stderr(
     assert "--json" not in options or len(json.loads(result.out)["ranking"]) == 2
 
 
+def test_relations_that_are_left_out_are_one_line_on_stderr(relvec: Relvec, tmp_path: Path) -> None:
+    for part, relations in (("train", "ab"), ("valid", "abc")):
+        rows = [f"{relation},{part}{number},x" for relation in relations for number in range(3)]
+        (tmp_path / f"{part}.csv").write_text("\n".join(["relation,head,tail", *rows]))
+    result = relvec("data", "check", tmp_path, "--json")
+    assert [line for line in result.err.splitlines() if "warning" in line] == [
+        "relvec: warning: Validation files have relations without training pairs (1, such as 'c'); "
+        "they are left out unless a training file has them."
+    ]
+    assert json.loads(result.out)["relations"] == 2
+
+
 def test_words_without_tokens_are_one_line_however_many_steps_encode_them(
     relvec: Relvec, tiny_folders: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

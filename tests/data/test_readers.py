@@ -180,7 +180,7 @@ def test_a_relation_of_the_validation_file_alone_is_not_trained_on(tmp_path: Pat
 
     write(tmp_path / f"train.{kind}", content("a", "t"))
     valid = write(tmp_path / f"valid.{kind}", content("abc", "v"))
-    with pytest.warns(LeftOutWarning, match=r"2 relations of validation files have no training pairs, such as 'b'"):
+    with pytest.warns(LeftOutWarning, match=r"relations without training pairs \(2, such as 'b'\)"):
         (relation,) = read_rated(tmp_path)
     assert relation.name == "a"
     assert relation.held_out == (("v", "t"), ("v2", "t"))

@@ -92,7 +92,7 @@ def _tell_left_out(relations: Iterable[RatedRelation], held_out: Iterable[_Item]
     names = dict.fromkeys(item.relation if isinstance(item, RatedPair) else item.name for item in held_out)
     lacking = list(names.keys() - {relation.name for relation in relations})
     if lacking:
-        problem = f"{len(lacking)} relations of validation files have no training pairs, such as {min(lacking)!r}"
+        problem = f"Validation files have relations without training pairs ({len(lacking)}, such as {min(lacking)!r})"
         warnings.warn(LeftOutWarning(f"{problem}; they are left out unless a training file has them."), stacklevel=3)
 
 
