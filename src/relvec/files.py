@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,10 +39,11 @@ def written_whole(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def folder_written_whole(path: str | Path, stale: tuple[str, ...] = ()) -> Iterator[Path]:
+def folder_written_whole(path: str | Path, stale: Collection[str] = (), first: Collection[str] = ()) -> Iterator[Path]:
     """Yield a new folder beside `path`; its files move there only if the block succeeds.
 
-    Files of the old folder that match a `stale` pattern go, so that old and new are never mixed.
+    Files of the old folder that match a `stale` pattern go, so that old and new are never mixed. Those named in `first`
+    move first: by them a run that was killed in between knows its own folder again.
 
     >>> with folder_written_whole("model") as partial:
     ...     _ = (partial / "config.json").write_text("{}")
@@ -59,9 +60,10 @@ def folder_written_whole(path: str | Path, stale: tuple[str, ...] = ()) -> Itera
         yield partial
         target.mkdir(exist_ok=True)
         for old in (found for pattern in stale for found in target.glob(pattern)):
-            if not old.is_dir():
+            is_replaced = old.name in first and (partial / old.name).exists()
+            if not old.is_dir() and not is_replaced:
                 old.unlink(missing_ok=True)
-        for file in partial.iterdir():
+        for file in sorted(partial.iterdir(), key=lambda file: file.name not in first):
             file.chmod(0o666 & ~_umask())  # some writers keep files to their owner
             file.replace(target / file.name)
     except OSError as error:

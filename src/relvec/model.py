@@ -25,7 +25,7 @@ from relvec.encoders.loading import (
     token_limit,
 )
 from relvec.encoders.resolve import adapters_and_base, resolve
-from relvec.encoders.saving import MODEL_FILES, check_output, save_encoder
+from relvec.encoders.saving import CONFIGS, MODEL_FILES, check_output, save_encoder
 from relvec.encoders.side_by_side import side_by_side
 from relvec.files import folder_written_whole
 from relvec.pooling import pool
@@ -103,7 +103,7 @@ class RelBERT(RelationModel):
         target = Path(folder)
         check_output(target)
         self.encoder.config.relbert_config = self._relbert_config()
-        with folder_written_whole(target, stale=MODEL_FILES) as partial:
+        with folder_written_whole(target, stale=MODEL_FILES, first=CONFIGS) as partial:
             save_encoder(self.encoder, self.tokenizer, partial)
             (partial / "README.md").write_text(model_card(self), encoding="utf-8")
 

@@ -100,6 +100,8 @@ def test_search_prints_the_best_lengths_first(relvec: Relvec, tiny_folder: Path,
     [
         (["autoprompt", "--lengths", "8,x,2"], "'8,x,2' are not three numbers"),
         (["autoprompt", "--lengths", "0,0,0"], "give it at least one trigger"),
+        (["autoprompt", "--lengths", "100000000000,1,1"], "give numbers up to 512"),
+        (["search", "--lengths", "1-100000000,1,1"], "give numbers up to 512"),
         (["autoprompt", "--data", "nowhere.csv"], "nowhere.csv"),
         (["autoprompt", "--base", "no-such-base"], "Unknown model 'no-such-base'"),
         (["autoprompt", "--pooling", "mask"], "use average pooling"),
@@ -148,7 +150,34 @@ def test_an_autoprompt_beside_a_model_is_still_trained_on_its_own_base(
     tiny_folder: Path, tiny_folders: Callable[[str], Path], prompt: Path
 ) -> None:
     shutil.copytree(tiny_folders("bert"), prompt, dirs_exist_ok=True)
-    assert with_prompt(Recipe(prompt=str(prompt)))[0].base == str(tiny_folder)
+    assert with_prompt(Recipe(prompt=str(prompt)))[0].base == str(tiny_folder.resolve())
+
+
+def test_a_base_that_has_moved_is_named_with_the_way_out(
+    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path
+) -> None:
+    base, folder = Path(shutil.copytree(tiny_folder, tmp_path / "base")), tmp_path / "prompt"
+    arguments = ["prompt", "autoprompt", "--data", data, "--lengths", "1,0,0", "-o", folder, *LEARN["autoprompt"]]
+    assert relvec(*arguments, "--base", base).code == 0
+    base.rename(tmp_path / "moved")
+    with pytest.raises(RelvecError, match=r"is gone; repeat `relvec prompt autoprompt -o .*` with"):
+        with_prompt(Recipe(prompt=str(folder)))
+    assert relvec(*arguments, "--base", tmp_path / "moved").code == 0
+    assert with_prompt(Recipe(prompt=str(folder)))[0].base == str((tmp_path / "moved").resolve())
+
+
+def test_outputs_may_be_in_the_home_folder(
+    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shared = ["--base", tiny_folder, "--data", data, "--lengths", "1,0,0"]
+    assert relvec("prompt", "autoprompt", *shared, *LEARN["autoprompt"], "--output=~/auto").code == 0
+    assert relvec("prompt", "search", *shared, *LEARN["autoprompt"], "--output=~/my grid").err.splitlines()[-1] == (
+        f"relvec train --prompt '{tmp_path}/my grid/1-0-0'"
+    )
+    settings = ["--data", data, "--steps", "1", "--set", "relations_per_batch=2", "--output=~/model"]
+    assert relvec("train", "--prompt=~/auto", *settings).code == 0
+    assert RelBERT.from_pretrained(tmp_path / "model").pooling == "average"
 
 
 def test_a_prompt_that_saw_the_benchmarks_is_not_for_a_recipe_that_leaves_them_out(prompt: Path) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from relvec import RelvecError
-from relvec.learned_prompts.journal import Journal
+from relvec.learned_prompts.journal import Journal, check_own
 
 
 def test_entries_come_back_and_a_line_that_was_cut_off_does_not(tmp_path: Path) -> None:
@@ -17,7 +17,24 @@ def test_entries_come_back_and_a_line_that_was_cut_off_does_not(tmp_path: Path) 
         found = Journal(path, job="mine").entries
         assert found == journal.entries[: max(whole[:length].count(b"\n") - 1, 0)]
         assert whole.startswith(path.read_bytes())
-        assert path.read_bytes().endswith(b"\n")
+        assert path.read_bytes() == whole[: whole[:length].rfind(b"\n") + 1]
+
+
+def test_there_is_no_file_before_there_is_an_entry(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    Journal(path, job="mine")
+    Journal(path, job="other").add({"loss": 1.0})
+    with pytest.raises(RelvecError, match="other settings"):
+        Journal(path, job="mine")
+
+
+def test_files_without_the_journal_that_made_them_are_not_written_over(tmp_path: Path) -> None:
+    check_own(tmp_path, "history.jsonl", ["prompt.json"])
+    (tmp_path / "prompt.json").touch()
+    with pytest.raises(RelvecError, match=r"has a prompt\.json without the history\.jsonl .*; choose another output"):
+        check_own(tmp_path, "history.jsonl", ["prompt.json"])
+    Journal(tmp_path / "history.jsonl", job="mine").add({})
+    check_own(tmp_path, "history.jsonl", ["prompt.json"])
 
 
 @pytest.mark.parametrize("content", ["my notes", "my notes\nand no end", '{"job": "other"}\n{"loss": 1}\n{"lo'])
@@ -31,7 +48,7 @@ def test_a_file_of_another_is_refused_and_left_as_it_is(tmp_path: Path, content:
 
 def test_a_damaged_line_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
-    Journal(path, job="mine")
+    Journal(path, job="mine").add({})
     with path.open("a") as file:
         file.write("nonsense\n")
     with pytest.raises(RelvecError, match=r"history\.jsonl is damaged"):

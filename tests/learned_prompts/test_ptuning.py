@@ -14,6 +14,7 @@ from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation, split
 from relvec.learned_prompts.autoprompt import autoprompt
 from relvec.learned_prompts.lengths import Lengths
+from relvec.learned_prompts.manual import manual_losses
 from relvec.learned_prompts.masked_model import masked_model
 from relvec.learned_prompts.new_tokens import embedding_table
 from relvec.learned_prompts.objective import PromptObjective
@@ -210,6 +211,59 @@ def test_a_model_that_is_no_prompt_is_not_replaced(
     with pytest.raises(RelvecError, match="my-model holds a model already; choose another output"):
         ptune(tiny_folder, relations, LENGTHS, model, **QUICK)
     assert sorted(path.name for path in model.iterdir()) == before
+
+
+def test_a_prompt_without_its_history_is_not_replaced(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK)
+    (tmp_path / "soft" / "history.jsonl").unlink()
+    before = {path: path.read_bytes() for path in (tmp_path / "soft").iterdir()}
+    with pytest.raises(RelvecError, match="holds a model already; choose another output"):
+        ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK)
+    assert {path: path.read_bytes() for path in (tmp_path / "soft").iterdir()} == before
+
+
+@pytest.mark.parametrize("moved", range(5))
+def test_a_run_killed_while_it_saves_the_model_goes_on(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: int
+) -> None:
+    whole = ptune(tiny_folder, relations, LENGTHS, tmp_path / "whole", **QUICK)
+    move, moves = Path.replace, iter(range(moved))
+
+    def replace_some(path: Path, target: Path) -> Path:
+        if target.suffix in (".json", ".safetensors", ".md") and next(moves, None) is None:
+            raise KeyboardInterrupt
+        return move(path, target)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        patch.setattr(Path, "replace", replace_some)
+        ptune(tiny_folder, relations, LENGTHS, tmp_path / "killed", **QUICK)
+    resumed = ptune(tiny_folder, relations, LENGTHS, tmp_path / "killed", **QUICK)
+    assert resumed == replace(whole, seconds=resumed.seconds, encodings=resumed.encodings)
+    weights = [load_file(tmp_path / name / "model.safetensors") for name in ("whole", "killed")]
+    assert all(torch.equal(weight, weights[1][name]) for name, weight in weights[0].items())
+
+
+def test_a_finished_run_says_where_its_relations_came_from_this_time(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    ptune(tiny_folder, relations, LENGTHS, tmp_path, **QUICK, source={"exclude_benchmark_pairs": False})
+    again = ptune(tiny_folder, relations, LENGTHS, tmp_path, **QUICK, source={"exclude_benchmark_pairs": True})
+    assert again.settings["exclude_benchmark_pairs"] is True
+    assert PromptResult.load(tmp_path).as_dict() == again.as_dict()
+
+
+def test_a_base_without_a_finite_loss_is_named(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    base = RelBERT.from_pretrained(tiny_folder, device="cpu")
+    next(base.encoder.parameters()).data.fill_(torch.nan)
+    base.save_pretrained(tmp_path / "base")
+    with pytest.raises(RelvecError, match="loss of the base is not finite"):
+        ptune(tmp_path / "base", relations, LENGTHS, tmp_path / "soft", **QUICK)
+    with pytest.raises(RelvecError, match="loss of the base is not finite"):
+        manual_losses(tmp_path / "base", relations)
 
 
 def test_a_finished_run_whose_model_is_gone_makes_it_again(

@@ -109,8 +109,34 @@ def test_a_search_goes_on_from_another_working_directory(
     grid, settings = parse_grid("1,1,0"), QUICK["autoprompt"]
     begun = search("autoprompt", str(tiny_folder), relations, grid, tmp_path, **settings)
     monkeypatch.chdir(tiny_folder.parent)
-    resumed = search("autoprompt", tiny_folder.name, relations, grid, tmp_path, **settings)
-    assert resumed[0].as_dict() == begun[0].as_dict()
+    for spelling in (tiny_folder.name, f"../{tiny_folder.parent.name}/{tiny_folder.name}"):
+        resumed = search("autoprompt", spelling, relations, grid, tmp_path, **settings)
+        assert resumed[0].as_dict() == begun[0].as_dict()
+        other = search("autoprompt", spelling, relations, grid, tmp_path / spelling.replace("/", "_"), **settings)
+        assert other[0].base == begun[0].base
+
+
+def test_settings_that_are_refused_do_not_stand_in_the_way_of_better_ones(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    settings: dict[str, Any] = {"iterations": 1, "candidates": 0}
+    with pytest.raises(RelvecError, match="use 1 or more"):
+        search("autoprompt", str(tiny_folder), relations, parse_grid("1,1,0"), tmp_path, **settings)
+    settings["candidates"] = 2
+    assert search("autoprompt", str(tiny_folder), relations, parse_grid("1,1,0"), tmp_path, **settings)
+
+
+def test_further_lengths_are_compared_with_those_of_before(
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
+) -> None:
+    settings = QUICK["autoprompt"]
+    search("autoprompt", str(tiny_folder), relations, parse_grid("1-2,1,0"), tmp_path, **settings)
+    results = search("autoprompt", str(tiny_folder), relations, parse_grid("0,1,0"), tmp_path, **settings)
+    assert {str(result.lengths) for result in results} == {"1,1,0", "2,1,0", "0,1,0"}
+    losses = [result.validation_loss for result in results]
+    assert losses == sorted(losses)
+    picture = (tmp_path / "losses.svg").read_text()
+    assert all(f"<!-- {result.lengths} -->" in picture for result in results)
 
 
 def test_a_search_makes_a_model_that_is_gone_again(

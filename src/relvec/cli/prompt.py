@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from relvec.cli.options import DataDir, Device, Dtype, Json, print_json, print_table, with_shared_options
+from relvec.paths import expanded
 from relvec.training.limits import LARGEST_SEED
 
 if TYPE_CHECKING:
@@ -157,6 +159,7 @@ def search(
     from relvec.learned_prompts.lengths import parse_grid
 
     grid = parse_grid(lengths)
+    output = expanded(output)
     own = {
         "iterations": iterations,
         "candidates": candidates,
@@ -191,7 +194,7 @@ def search(
         title=f"{method} for {subject.base}",
         right=("train loss", "validation loss"),
     )
-    typer.echo(f"relvec train --prompt {prompt_folder(output, results[0].lengths)}", err=True)
+    typer.echo(f"relvec train --prompt {quote(str(prompt_folder(output, results[0].lengths)))}", err=True)
 
 
 def _learn(
@@ -200,7 +203,7 @@ def _learn(
     """Learn one prompt with a method's own settings, and print it."""
     from relvec.learned_prompts.lengths import Lengths
 
-    chosen = Lengths.parse(lengths)
+    chosen, output = Lengths.parse(lengths), expanded(output)
     relations = subject.relations(run.data_dir)
     from relvec.learned_prompts.search import METHODS
 
@@ -219,13 +222,19 @@ def _print_result(result: "PromptResult", output: Path, run: Run) -> None:
     rows = [
         ["prompt", result.text],
         ["training loss", f"{result.history[0]['loss']:.4f} -> {result.train_loss:.4f}"],
-        ["validation loss", f"{result.validation_loss:.4f}"],
+        ["validation loss", f"{_start(result)}{result.validation_loss:.4f}"],
         ["pairs encoded", f"{result.encodings:,}"],
         ["with every triple by itself", f"{result.triple_encodings:,} ({_times(result)} times as many)"],
         ["seconds", f"{result.seconds:,.0f}"],
         ["folder", str(output)],
     ]
     print_table(["what", "value"], rows, title=f"{result.method} for {result.base}")
+
+
+def _start(result: "PromptResult") -> str:
+    """The validation loss before learning, where it was computed."""
+    loss = result.history[0].get("validation_loss")
+    return "" if loss is None else f"{loss:.4f} -> "
 
 
 def _as_json(result: "PromptResult", folder: Path) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from relvec.paths import expanded
 
 
 def lasting(base: str) -> str:
-    """A folder by its absolute path, which holds in any working directory; a name or a hub id as it is.
+    """A folder by its full path, which holds in any working directory; a name or a hub id as it is.
 
-    >>> lasting("mpnet"), lasting(".") == str(Path.cwd())
+    >>> lasting("mpnet"), lasting(".") == str(Path.cwd().resolve())
     ('mpnet', True)
     """
     folder = expanded(base)
-    return base if _is_name(base) or not folder.is_dir() else str(folder.absolute())
+    return base if _is_name(base) or not folder.is_dir() else str(folder.resolve())
 
 
 def as_folder(path: str) -> str:

@@ -9,13 +9,15 @@ import torch
 from relvec.data.rated import RatedRelation, check_relations
 from relvec.encoders.base_folder import check_beside_base, lasting
 from relvec.errors import RelvecError
+from relvec.learned_prompts.journal import HISTORY_NAME, check_own
 from relvec.learned_prompts.lengths import Lengths
 from relvec.learned_prompts.masked_model import check_room, masked_model
 from relvec.learned_prompts.objective import PromptObjective
-from relvec.learned_prompts.plots import draw_history
-from relvec.learned_prompts.result import PromptResult, readable
+from relvec.learned_prompts.plots import PICTURE_NAME, draw_history
+from relvec.learned_prompts.result import PROMPT_NAME, PromptResult, readable
 from relvec.learned_prompts.token_search import TokenSearch
 from relvec.model import RelBERT
+from relvec.paths import expanded
 from relvec.prompts.template import Template
 
 
@@ -51,10 +53,12 @@ def autoprompt(
         if value < 1:
             raise RelvecError(f"A search with {value} {name} finds nothing; use 1 or more.")
     valid = PromptObjective(relations, "valid")
-    check_beside_base(str(base), Path(output), "prompt")
+    output = expanded(output)
+    check_beside_base(str(base), output, "prompt")
+    check_own(output, HISTORY_NAME, (PROMPT_NAME, PICTURE_NAME))
     model = masked_model(base, lengths, pooling, device, dtype)
     check_room(model, lengths, relations)
-    search = TokenSearch(model, relations, Path(output), candidates=candidates, exhaustive=exhaustive, seed=seed)
+    search = TokenSearch(model, relations, output, candidates=candidates, exhaustive=exhaustive, seed=seed)
     search.run(iterations, show_progress)
     tokens = lengths.arranged(search.tokens)
     encoder = masked_model(base, lengths, pooling, device).encoder  # in float32, whatever the search computed in
@@ -82,5 +86,5 @@ def autoprompt(
         history=search.history,
     )
     result.save(output)
-    draw_history(result, Path(output) / "loss.svg")
+    draw_history(result, output / PICTURE_NAME)
     return result

@@ -1,7 +1,7 @@
 """A file of JSON lines to which a long search adds as it goes, and from which it goes on after an interruption."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,16 @@ from relvec.errors import RelvecError
 HISTORY_NAME = "history.jsonl"
 
 Entry = dict[str, Any]
+
+
+def check_own(folder: Path, journal: str, made: Sequence[str]) -> None:
+    """Files that a search makes are not written over where its journal does not tell that they are its own."""
+    if (folder / journal).exists():
+        return
+    for name in made:
+        if (folder / name).exists():
+            problem = f"{folder} has a {name} without the {journal} of a search to go on with"
+            raise RelvecError(f"{problem}; choose another output, or move it away.")
 
 
 class Journal:
@@ -34,7 +44,11 @@ class Journal:
             raise RelvecError(f"{problem}; remove it, or choose another output.")
         whole = content[: content.rfind(b"\n") + 1]  # the last line may have been cut off with the search
         self.entries = self._read(whole.removeprefix(header))
-        self._append(b"" if whole else header, after=len(whole))
+        self._header = (
+            b"" if whole else header
+        )  # written with the first entry: before it there is nothing to go on with
+        if len(whole) < len(content):
+            self._append(b"", after=len(whole))
 
     @contextmanager
     def damage_noticed(self) -> Iterator[None]:
@@ -45,7 +59,8 @@ class Journal:
             raise self._damaged(f"an entry makes no sense: {error!r}") from error
 
     def add(self, entry: Entry) -> None:
-        self._append(_line(entry))
+        self._append(self._header + _line(entry))
+        self._header = b""
         self.entries.append(entry)
 
     def _append(self, line: bytes, after: int | None = None) -> None:

@@ -8,6 +8,7 @@ from itertools import product
 from relvec.errors import RelvecError
 from relvec.prompts.template import HEAD, TAIL
 
+MOST = 512
 _RANGE = re.compile(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*")
 
 
@@ -61,6 +62,8 @@ def parse_grid(text: str) -> list[Lengths]:
     ranges = [_RANGE.fullmatch(part) for part in text.split(",")]
     if len(ranges) != 3 or None in ranges:
         raise RelvecError(f"The lengths {text!r} are not three numbers; write them as 8,2,2 or 8-9,1-2,1-2.")
+    if any(int(number) > MOST for each in ranges if each for number in each.groups() if number):
+        raise RelvecError(f"The lengths {text!r} are more than an encoder takes; give numbers up to {MOST}.")
     choices = [range(int(each[1]), int(each[2] or each[1]) + 1) for each in ranges if each]
     if not all(choices):
         raise RelvecError(f"The lengths {text!r} have a range that falls; write the smaller number first.")

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from relvec.data.rated import RatedRelation, check_relations
-from relvec.learned_prompts.objective import PromptObjective
+from relvec.learned_prompts.objective import PromptObjective, check_finite
 from relvec.model import RelBERT
 from relvec.progress import progress_bar
 from relvec.prompts.manual import MANUAL_TEMPLATES
@@ -45,6 +45,8 @@ def manual_losses(
     with progress_bar(len(MANUAL_TEMPLATES), "Templates", unit="template", show=show_progress) as bar:
         for number, template in MANUAL_TEMPLATES.items():
             prompted = RelBERT(model.encoder, model.tokenizer, template, pooling)
-            losses.append(ManualLoss(number, template, objective.of_model(prompted)))
+            loss = objective.of_model(prompted)
+            check_finite(loss)
+            losses.append(ManualLoss(number, template, loss))
             bar.update()
     return losses

@@ -100,6 +100,14 @@ class PromptObjective:
         return PromptObjective(chosen, self._part, self._seed, self._triplet.margin)
 
 
+def check_finite(loss: float) -> None:
+    """The loss of a base must be a number for anything to be learned or compared."""
+    if not math.isfinite(loss):
+        raise RelvecError(
+            "The loss of the base is not finite; compute in float32 (--dtype float32), or use another base."
+        )
+
+
 def _training_batch(relations: Sequence[RatedRelation], seed: int) -> Batch:
     """All pairs of the relations as items, positives first, with their triples."""
     generator = torch.Generator().manual_seed(seed)

@@ -11,17 +11,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+PICTURE_NAME = "loss.svg"
+
 _BLUE, _ORANGE = "#0072B2", "#E69F00"
 
 
 def draw_history(result: PromptResult, path: Path) -> None:
-    """The training loss of a search, step by step."""
+    """The training loss of a search, step by step, and the validation loss where it was computed on the way."""
     losses = [entry["loss"] for entry in result.history]
     if (canvas := _canvas()) is None or not losses:
         return
     figure, axes = canvas
-    axes.step(range(len(losses)), losses, where="post", color=_BLUE)
-    axes.set(xlabel="step", ylabel="training loss", title=f"{result.method} on {Path(result.base).name}")
+    axes.step(range(len(losses)), losses, where="post", color=_BLUE, label="training")
+    validation = {step: e["validation_loss"] for step, e in enumerate(result.history) if "validation_loss" in e}
+    if validation:
+        axes.plot(list(validation), list(validation.values()), "s-", color=_ORANGE, label="validation")
+        axes.legend(frameon=False)
+    axes.set(xlabel="step", ylabel="loss", title=f"{result.method} on {Path(result.base).name}")
     _save(figure, path)
 
 

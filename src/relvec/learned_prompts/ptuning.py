@@ -19,13 +19,14 @@ from relvec.data.sources import describe
 from relvec.encoders.base_folder import check_beside_base, lasting
 from relvec.encoders.saving import check_unused
 from relvec.errors import RelvecError
-from relvec.learned_prompts.journal import HISTORY_NAME, Entry, Journal
+from relvec.learned_prompts.journal import HISTORY_NAME, Entry, Journal, check_own
 from relvec.learned_prompts.lengths import Lengths
 from relvec.learned_prompts.masked_model import check_room, masked_model
-from relvec.learned_prompts.objective import PromptObjective
-from relvec.learned_prompts.plots import draw_history
+from relvec.learned_prompts.objective import PromptObjective, check_finite
+from relvec.learned_prompts.plots import PICTURE_NAME, draw_history
 from relvec.learned_prompts.prompt_tuner import PromptTuner
 from relvec.learned_prompts.result import PROMPT_NAME, PromptResult
+from relvec.paths import expanded
 from relvec.progress import progress_bar
 from relvec.training.batches import Sampler, TripleBatches
 from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint
@@ -83,9 +84,10 @@ def ptune(
         steps = math.ceil(epochs * sampler.steps_per_epoch)
     if steps < 1:
         raise RelvecError(f"P-tuning in {steps} steps learns nothing; use 1 or more.")
-    output = Path(output)
+    output = expanded(output)
     check_beside_base(str(base), output, "prompt")
-    check_unused(output, (HISTORY_NAME, PROMPT_NAME))
+    check_unused(output, (HISTORY_NAME,))
+    check_own(output, HISTORY_NAME, (PROMPT_NAME, PICTURE_NAME))
     model = masked_model(base, lengths, pooling, device, dtype)
     check_room(model, lengths, relations)
     decisive = (steps, learning_rate, triples_per_batch, evaluate_every, seed)
@@ -93,7 +95,9 @@ def ptune(
     journal = Journal(output / HISTORY_NAME, job)
     is_done = _last_step(journal) == steps and not (output / CHECKPOINT_NAME).exists()
     if is_done and (saved := PromptResult.found_in(output)):
-        return replace(saved, history=journal.entries)
+        found = replace(saved, settings={**saved.settings, **(source or {})}, history=journal.entries)
+        found.save(output)  # the same relations may have come another way
+        return found
 
     tuner = PromptTuner(model, lengths, learning_rate=learning_rate, seed=seed)
     run = _Run(tuner, sampler, relations, output, job, journal, seed)
@@ -101,7 +105,7 @@ def ptune(
     learned = PromptTuner(masked_model(base, lengths, pooling, device), lengths)
     train_loss, validation_loss = run.finish(learned)
     model = learned.model
-    model.name = output.name
+    model.name = output.resolve().name
     settings = {
         "steps": steps,
         "learning_rate": learning_rate,
@@ -129,7 +133,7 @@ def ptune(
         history=journal.entries,
     )
     result.save(output)
-    draw_history(result, output / "loss.svg")
+    draw_history(result, output / PICTURE_NAME)
     (output / CHECKPOINT_NAME).unlink(missing_ok=True)
     return result
 
@@ -182,7 +186,13 @@ class _Run:
     def to(self, steps: int, evaluate_every: int, show_progress: bool | None) -> None:
         """Go on until so many steps are done."""
         if not self.progress.step:
-            self._note({"step": 0, "loss": self._loss(self._training, self.tuner), "validation_loss": self._evaluate()})
+            start: Entry = {
+                "step": 0,
+                "loss": self._loss(self._training, self.tuner),
+                "validation_loss": self._evaluate(),
+            }
+            check_finite(start["loss"])
+            self._note(start)
         bar = progress_bar(steps, "P-tuning", unit="step", show=show_progress, initial=self.progress.step)
         with bar:
             while self.progress.step < steps:

@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from relvec.data.rated import RatedRelation
-from relvec.encoders.base_folder import check_beside_base, lasting
+from relvec.encoders.base_folder import check_beside_base
 from relvec.errors import RelvecError, one_of
 from relvec.learned_prompts.autoprompt import autoprompt
-from relvec.learned_prompts.journal import Journal
+from relvec.learned_prompts.journal import Journal, check_own
 from relvec.learned_prompts.lengths import Lengths
 from relvec.learned_prompts.masked_model import check_room
 from relvec.learned_prompts.plots import draw_grid
 from relvec.learned_prompts.ptuning import ptune
 from relvec.learned_prompts.result import PromptResult
 from relvec.model import RelBERT
+from relvec.paths import expanded
 
 METHODS: dict[str, Callable[..., PromptResult]] = {"autoprompt": autoprompt, "ptuning": ptune}
 GRID_NAME = "grid.jsonl"
+PICTURE_NAME = "losses.svg"
 
 # More iterations continue a search, and the others change nothing in what it finds.
 _NOT_DECISIVE = ("iterations", "source", "device", "show_progress")
@@ -37,16 +39,18 @@ def search(
 ) -> list[PromptResult]:
     """Learn a prompt of each length in a folder of its own below `output`, and return them, best first.
 
-    `settings` are the method's own. A search that was killed goes on where it was, and more `iterations` continue one
-    of AutoPrompt; what was found is in grid.jsonl and, with matplotlib, in losses.svg.
+    Those of other lengths that an earlier search has left in `output` are among them. `settings` are the method's own.
+    A search that was killed goes on where it was, and more `iterations` continue one of AutoPrompt; what was found is
+    in grid.jsonl and, with matplotlib, in losses.svg.
     """
     check_settings(method, settings)
-    folder = Path(output)
+    folder = expanded(output)
     check_beside_base(base, folder, "prompt")
     fingerprint = _checked_base(base, grid, relations)
     chosen = _defaults(method) | settings
     decisive = sorted((name, value) for name, value in chosen.items() if name not in _NOT_DECISIVE)
-    job = (method, lasting(base), fingerprint, list(relations), decisive)
+    job = (method, fingerprint, list(relations), decisive)
+    check_own(folder, GRID_NAME, (PICTURE_NAME,))
     journal = Journal(folder / GRID_NAME, hashlib.sha256(repr(job).encode()).hexdigest())
     with journal.damage_noticed():
         done = {entry["lengths"] for entry in journal.entries}
@@ -60,8 +64,14 @@ def search(
         learned = METHODS[method](base, relations, lengths, place, show_progress=show_progress, **settings)
         journal.add({"lengths": str(lengths), "validation_loss": learned.validation_loss, "text": learned.text})
         results.append(learned)
-    draw_grid(results, folder / "losses.svg")
+    results += _of_other_lengths(folder, done - {str(lengths) for lengths in grid})
+    draw_grid(results, folder / PICTURE_NAME)
     return sorted(results, key=lambda result: result.validation_loss)
+
+
+def _of_other_lengths(folder: Path, lengths: Iterable[str]) -> list[PromptResult]:
+    found = (PromptResult.found_in(prompt_folder(folder, Lengths.parse(each))) for each in sorted(lengths))
+    return [result for result in found if result]
 
 
 def _checked_base(base: str, grid: Sequence[Lengths], relations: Sequence[RatedRelation]) -> str:

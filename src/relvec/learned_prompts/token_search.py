@@ -1,7 +1,6 @@
 """The search of AutoPrompt: triggers are replaced one by one with the help of the gradient (the paper's appendix)."""
 
 import hashlib
-import math
 import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,15 +17,13 @@ from relvec.errors import RelvecError
 from relvec.learned_prompts.candidates import best_candidates, input_embeddings, usable_tokens
 from relvec.learned_prompts.encoder import PromptEncoder
 from relvec.learned_prompts.journal import HISTORY_NAME, Entry, Journal
-from relvec.learned_prompts.objective import PromptObjective
+from relvec.learned_prompts.objective import PromptObjective, check_finite
 from relvec.learned_prompts.race import Race
 from relvec.model import RelBERT
 from relvec.progress import progress_bar
 from relvec.prompts.template import MASK
 
 AT_ONCE = 8  # candidates: enough to fill the cores, few enough to lose if the search is killed
-
-_FINITE = "compute in float32 (--dtype float32), or use another base"
 
 
 @dataclass
@@ -107,7 +104,8 @@ class TokenSearch:
     @property
     def triple_encodings(self) -> int:
         """How many pairs it would be with each triple by itself, for every candidate and every gradient."""
-        return self._objective.triple_encodings * (1 + self._done * (1 + self._candidates))
+        candidates = min(self._candidates, int(self._usable.sum()))
+        return self._objective.triple_encodings * (1 + self._done * (1 + candidates))
 
     def run(self, iterations: int, show_progress: bool | None = None) -> None:
         """Go on until so many iterations are done."""
@@ -116,8 +114,7 @@ class TokenSearch:
             raise RelvecError(f"{problem}; ask for as many or more, or choose another output.")
         if self._done < 0:
             (loss,) = self._losses(self._prompt, self._race.last)
-            if not math.isfinite(loss):
-                raise RelvecError(f"The loss of the base is not finite; {_FINITE}.")
+            check_finite(loss)
             self._add({"iteration": 0, "loss": loss})
         with progress_bar(iterations, "AutoPrompt", unit="iteration", show=show_progress, initial=self._done) as bar:
             for iteration in range(self._done + 1, iterations + 1):
@@ -173,7 +170,8 @@ class TokenSearch:
             (vector_gradients,) = torch.autograd.grad(self._race.loss(vectors), vectors)
             prompt.gradients = self._encoder.trigger_gradients(prompt.triggers, vector_gradients)
             if not prompt.gradients.isfinite().all():
-                raise RelvecError(f"The gradient of the loss is not finite; {_FINITE}.")
+                problem = "The gradient of the loss is not finite"
+                raise RelvecError(f"{problem}; compute in float32 (--dtype float32), or use another base.")
         gradient, current = prompt.gradients[position], prompt.triggers[position]
         return best_candidates(self._embeddings, gradient, self._usable, current, self._candidates)
 

@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 from relvec.card import model_card
 from relvec.encoders.adapter import CONFIG_NAME, WEIGHTS_NAME
 from relvec.encoders.base_folder import lasting
-from relvec.encoders.saving import MODEL_FILES
+from relvec.encoders.saving import CONFIGS, MODEL_FILES
 from relvec.errors import RelvecError
 from relvec.files import folder_written_whole
 from relvec.model import RelBERT
@@ -59,7 +59,7 @@ def save_adapter(wrapped: "PeftModel", model: RelBERT, base: str, folder: Path) 
 def write_adapter(weights: dict[str, torch.Tensor], settings: dict[str, Any], model: RelBERT, folder: Path) -> None:
     """A folder in PEFT's format, with the configuration and the card of the model that it makes."""
     settings = settings | {"base_model_name_or_path": lasting(settings["base_model_name_or_path"])}
-    with folder_written_whole(folder, stale=MODEL_FILES) as partial:
+    with folder_written_whole(folder, stale=MODEL_FILES, first=CONFIGS) as partial:
         save_file(weights, partial / WEIGHTS_NAME, metadata={"format": "pt"})
         (partial / CONFIG_NAME).write_text(json.dumps(settings, indent=2, default=str) + "\n", encoding="utf-8")
         (partial / "config.json").write_text(json.dumps(model.full_config(), indent=2) + "\n", encoding="utf-8")

@@ -60,6 +60,9 @@ def with_prompt(recipe: Recipe) -> tuple[Recipe, Template]:
     if recipe.exclude_benchmark_pairs and not learned.settings.get("exclude_benchmark_pairs"):
         problem = f"The prompt in {recipe.prompt} may have seen benchmark pairs, which the recipe leaves out"
         raise RelvecError(f"{problem}; learn it with --exclude-benchmark-pairs, or train on all pairs.")
+    if learned.method != "ptuning" and Path(learned.base).is_absolute() and not Path(learned.base).exists():
+        fix = f"repeat `relvec prompt {learned.method} -o {recipe.prompt}` with the --base where it is now"
+        raise RelvecError(f"The base {learned.base} of the prompt in {recipe.prompt} is gone; {fix}.")
     # P-tuning has given its base new tokens: the folder is itself a model.
     base = as_folder(recipe.prompt) if learned.method == "ptuning" else learned.base
     return replace(recipe, base=base, template=learned.text, pooling=learned.pooling), learned.template

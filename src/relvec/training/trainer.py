@@ -23,6 +23,7 @@ from relvec.encoders.base_folder import check_beside_base
 from relvec.encoders.saving import check_output
 from relvec.errors import RelvecError
 from relvec.model import RelBERT
+from relvec.paths import expanded
 from relvec.progress import progress_bar
 from relvec.training.batches import RelationBatches, Sampler, TripleBatches, validation_batch
 from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint
@@ -61,7 +62,7 @@ class Trainer:
         recipe: Recipe,
         output: str | Path,
     ) -> None:
-        self.model, self.recipe, self.output = model, recipe, Path(output)
+        self.model, self.recipe, self.output = model, recipe, expanded(output)
         self.relations = train
         self._language_model = model.language_model or recipe.base
         self._check_output()
@@ -181,7 +182,7 @@ class Trainer:
         record = training_record(self.recipe, self.steps, progress)
         is_first = self._language_model == self.recipe.base
         self.model.training_record = record if is_first else {"language_model": self._language_model, **record}
-        self.model.name = self.output.name
+        self.model.name = self.output.resolve().name
         if self.adapter is None:
             self.model.save_pretrained(self.output)
         else:
