@@ -360,6 +360,7 @@ def test_a_learned_prompt_can_be_tuned_again(tiny_folder: Path, relations: list[
     ptune(tiny_folder, relations, Lengths(1, 1, 0), tmp_path / "first", **QUICK)
     again = ptune(tmp_path / "first", relations, Lengths(1, 0, 0), tmp_path / "second", **QUICK)
     assert again.tokens == ["<relvec-3>", "[h]", "[t]"]
+    assert RelBERT.from_pretrained(tmp_path / "second").language_model == str(tiny_folder)
 
 
 def test_a_relation_without_a_bad_pair_to_train_on_is_named(

@@ -28,7 +28,8 @@ def masked_model(
         raise RelvecError(f"{base} has no mask token for the triggers to start from; use a masked language model.")
     plain.encoder.requires_grad_(False)
     plain.encoder.eval()
-    return RelBERT(plain.encoder, plain.tokenizer, _all_masks(lengths), pooling)
+    record = plain.training_record
+    return RelBERT(plain.encoder, plain.tokenizer, _all_masks(lengths), pooling, training_record=record)
 
 
 def check_room(model: RelBERT, lengths: Lengths, relations: Sequence[RatedRelation]) -> None:

@@ -104,7 +104,7 @@ def ptune(
     run.to(steps, evaluate_every, show_progress)
     learned = PromptTuner(masked_model(base, lengths, pooling, device), lengths)
     train_loss, validation_loss = run.finish(learned)
-    model = learned.model
+    language_model, model = model.language_model, learned.model
     model.name = output.resolve().name
     settings = {
         "steps": steps,
@@ -114,7 +114,8 @@ def ptune(
         "dtype": dtype,
         **(source or {}),
     }
-    model.training_record = _record(base, settings, seed, train_loss, validation_loss, run.progress.best_step)
+    record = _record(base, settings, seed, train_loss, validation_loss, run.progress.best_step)
+    model.training_record = {"language_model": language_model, **record} if language_model else record
     model.save_pretrained(output)
     result = PromptResult(
         method="ptuning",
