@@ -1,3 +1,6 @@
+import gc
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -57,3 +60,35 @@ def test_a_broken_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "pairs.npz").write_bytes(b"PK\x03\x04 no more")
     with pytest.raises(RelvecError, match="no whole table of pairs"):
         PairVocabulary.read(tmp_path / "pairs.npz")
+
+
+def test_threads_that_read_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """Garbage collections that run Python code let threads change places in the middle of numpy's parsing."""
+    path, problems = tmp_path / "pairs.npz", []
+    PairVocabulary.of([("Paris", "France")], [""]).write(path)
+
+    def collected(_phase: str, _details: dict[str, int]) -> None:
+        sum(range(200))
+
+    def read() -> None:
+        for _ in range(500):
+            try:
+                PairVocabulary.read(path)
+            except Exception as error:
+                problems.append(error)
+
+    threshold, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.callbacks.append(collected)
+    try:
+        gc.set_threshold(20)
+        sys.setswitchinterval(1e-6)
+        threads = [threading.Thread(target=read) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        gc.callbacks.remove(collected)
+        gc.set_threshold(*threshold)
+        sys.setswitchinterval(interval)
+    assert problems == []

@@ -1,5 +1,6 @@
 """The pairs of an index: each word once, two numbers a pair, perhaps the name of its relation."""
 
+import threading
 import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,9 @@ Mask = NDArray[np.bool_]
 
 UNREADABLE = (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error)
 """What numpy raises for a file that is no whole .npz; a lone array, for instance, is a TypeError."""
+
+# numpy parses the head of an array as Python, and in Python 3.11 two threads that parse disturb each other (gh-106905).
+_ONE_READER = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,7 @@ class PairVocabulary:
     @classmethod
     def read(cls, path: Path) -> Self:
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with _ONE_READER, np.load(path, allow_pickle=False) as file:
                 words, relations = (bytes(file[name]).decode().split("\n") for name in ("words", "relations"))
                 return cls(words, file["heads"], file["tails"], relations, file["labels"])
         except UNREADABLE as error:
