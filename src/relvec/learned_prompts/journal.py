@@ -44,9 +44,8 @@ class Journal:
             raise RelvecError(f"{problem}; remove it, or choose another output.")
         whole = content[: content.rfind(b"\n") + 1]  # the last line may have been cut off with the search
         self.entries = self._read(whole.removeprefix(header))
-        self._header = (
-            b"" if whole else header
-        )  # written with the first entry: before it there is nothing to go on with
+        # Written with the first entry: before it there is nothing to go on with.
+        self._header = b"" if whole else header
         if len(whole) < len(content):
             self._append(b"", after=len(whole))
 

@@ -9,7 +9,7 @@ from relvec.errors import RelvecError
 from relvec.prompts.template import HEAD, TAIL
 
 MOST = 512
-_RANGE = re.compile(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*")
+_RANGE = re.compile(r"\s*(\d{1,99})(?:\s*-\s*(\d{1,99}))?\s*")
 
 
 @dataclass(frozen=True)
