@@ -32,7 +32,7 @@ from transformers import (
     RobertaTokenizer,
 )
 
-from relvec.encoders.resolve import resolve
+from relvec.hub.models import resolve
 from relvec.pairs import Pair, parse_pair
 from relvec.pooling import POOLINGS
 from relvec.prompts import MANUAL_TEMPLATES, Template

@@ -18,7 +18,7 @@ from typing import Any
 from peer import HERE, environment, peer_python
 
 from relvec import RelBERT
-from relvec.evaluation.questions import ANALOGY_DATASETS
+from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
 from relvec.pairs import json_rows, read_lines
 
 

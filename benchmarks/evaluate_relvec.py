@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 from relvec import RelBERT
+from relvec.data.benchmarks.analogy import read_questions
 from relvec.evaluation.analogy import CosineSolver, metrics, predict
-from relvec.evaluation.questions import read_questions
-from relvec.evaluation.vectors import ModelVectors
+from relvec.model.cached_vectors import ModelVectors
 
 
 def main() -> None:

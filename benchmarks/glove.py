@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
-from relvec.files import written_whole
+from relvec.io.files import written_whole
 
 Table = tuple[list[str], NDArray[np.float32]]
 

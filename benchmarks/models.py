@@ -14,7 +14,7 @@ import torch
 
 from relvec import RelBERT
 from relvec.data.sources import load
-from relvec.encoders.catalog import BUNDLED_MODELS, DEFAULT_MODEL
+from relvec.hub.catalogue import BUNDLED_MODELS, DEFAULT_MODEL
 from relvec.similarity import normalized
 
 DTYPES = ("float32", "bfloat16")

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.encoders.cache import cache_folder
+from relvec.hub.cache import cache_folder
 from relvec.pairs import Pair
 
 PEER = "relbert==2.0.2"

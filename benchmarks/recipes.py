@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from relvec import RelBERT
+from relvec.data.benchmarks.analogy import Question, load_questions
 from relvec.data.rated import RatedRelation, split
 from relvec.evaluation.analogy import CosineSolver, metrics, predict
-from relvec.evaluation.questions import Question, load_questions
-from relvec.evaluation.vectors import ModelVectors
+from relvec.model.cached_vectors import ModelVectors
 from relvec.similarity import Scoring
 from relvec.training.recipe import Recipe
 from relvec.training.run import load_relations, train

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from relvec.encoders.catalog import BUNDLED_MODELS, DEFAULT_MODEL
+from relvec.hub.catalogue import BUNDLED_MODELS, DEFAULT_MODEL
 
 COMMANDS = {
     "similarity": ["similarity", "barista:coffee", "baker:bread"],

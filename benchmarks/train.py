@@ -26,7 +26,7 @@ from peer import HERE, environment, peer_python
 from relvec import RelBERT
 from relvec.data.rated import RatedRelation, split
 from relvec.data.sources import load
-from relvec.encoders.resolve import resolve
+from relvec.hub.models import resolve
 from relvec.prompts import Template
 from relvec.training.batch import Batch
 from relvec.training.batches import make_batch

@@ -14,7 +14,7 @@ from pathlib import Path
 from make_tables import filled
 
 from relvec import RelBERT
-from relvec.encoders.catalog import DEFAULT_MODEL
+from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.index.pair_index import PairIndex
 from relvec.index.storage import index_folder
 from relvec.pairs import Pair, parse_pair

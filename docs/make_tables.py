@@ -12,9 +12,9 @@ import typer.main
 from relvec.baselines.registry import BASELINES
 from relvec.cli.app import app
 from relvec.cli.models import model_rows
+from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
+from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
 from relvec.data.sources import SOURCES
-from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS
-from relvec.evaluation.questions import ANALOGY_DATASETS
 from relvec.prompts import MANUAL_TEMPLATES
 from relvec.training.losses import LOSSES
 from relvec.training.recipe import Recipe

@@ -20,7 +20,7 @@ from words import Words
 
 from relvec.data.sources import DEFAULT_SOURCE, load
 from relvec.errors import RelvecError
-from relvec.files import written_whole
+from relvec.io.files import written_whole
 from relvec.pairs import Pair, parse_pair
 
 SIZE = 226_000

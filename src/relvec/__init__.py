@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from relvec.errors import RelvecError
-    from relvec.model import RelBERT
+    from relvec.model.torch_backend import RelBERT
     from relvec.pairs import Prototype
     from relvec.prompts import Template
     from relvec.sklearn import RelationEmbedder
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "RelBERT": "relvec.model",
+    "RelBERT": "relvec.model.torch_backend",
     "RelationEmbedder": "relvec.sklearn",
     "Prototype": "relvec.pairs",
     "Template": "relvec.prompts",

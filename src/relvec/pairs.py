@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from relvec.errors import RelvecError
-from relvec.parquet import read_table
+from relvec.io.parquet import read_table
 
 Pair = tuple[str, str]
 _Row = tuple[Pair, str]

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
+from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.pairs import as_relations, turned
 from relvec.similarity import Vectors
 
@@ -15,7 +15,7 @@ except ImportError as error:
     raise RelvecError("RelationEmbedder needs scikit-learn; run pip install 'relvec[sklearn]'.") from error
 
 if TYPE_CHECKING:
-    from relvec.model import RelBERT
+    from relvec.model.torch_backend import RelBERT
 
 
 class RelationEmbedder(TransformerMixin, BaseEstimator):
@@ -70,7 +70,7 @@ class RelationEmbedder(TransformerMixin, BaseEstimator):
         return True
 
     def _loaded_model(self) -> "RelBERT":
-        from relvec.model import RelBERT
+        from relvec.model.torch_backend import RelBERT
 
         if isinstance(self.model, RelBERT):
             return self.model

@@ -13,10 +13,10 @@ from relvec.baselines import proportion_tuning
 from relvec.baselines.build import _BUILDERS, baseline_system
 from relvec.baselines.proportion_tuning import Grid
 from relvec.baselines.registry import BASELINES
+from relvec.data.benchmarks.analogy import Question
 from relvec.errors import RelvecError
 from relvec.evaluation.classification import pair_features
-from relvec.evaluation.questions import Question
-from relvec.evaluation.suite import analogy_records
+from relvec.evaluation.runner import analogy_records
 from relvec.evaluation.systems import System
 
 QUESTIONS = [

@@ -1,8 +1,8 @@
 import pytest
 
 from relvec.baselines.chance import Chance
+from relvec.data.benchmarks.analogy import Question
 from relvec.evaluation.analogy import metrics, predict
-from relvec.evaluation.questions import Question
 
 
 def test_the_accuracy_is_the_mean_of_one_over_the_choices() -> None:

@@ -13,7 +13,7 @@ import pytest
 from relvec import RelvecError
 from relvec.baselines.endpoint import Chat, Completions, Endpoint, connect
 from relvec.baselines.few_shot import FewShot
-from relvec.evaluation.questions import Question
+from relvec.data.benchmarks.analogy import Question
 
 KEY = "sk-very-secret"
 QUESTION = Question(("lull", "trust"), (("balk", "fortitude"), ("cajole", "compliance")), 1)

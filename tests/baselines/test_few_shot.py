@@ -8,8 +8,8 @@ import pytest
 from relvec import RelvecError
 from relvec.baselines.few_shot import FewShot, Normalization, parse_letter
 from relvec.baselines.likelihood import Likelihood
+from relvec.data.benchmarks.analogy import Question
 from relvec.evaluation.analogy import predict
-from relvec.evaluation.questions import Question
 
 POOL = [Question((f"s{k}", f"t{k}"), ((f"x{k}", f"y{k}"), (f"u{k}", f"v{k}")), k % 2) for k in range(12)]
 QUESTION = Question(("lull", "trust"), (("balk", "fortitude"), ("betray", "loyalty"), ("cajole", "compliance")), 2)

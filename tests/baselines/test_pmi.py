@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relvec.baselines import pmi as module
-from relvec.baselines.meetings import NEVER_TOGETHER, MeetingCounter, Term, meeting, term_of
+from relvec.baselines.cooccurrence import NEVER_TOGETHER, MeetingCounter, Term, meeting, term_of
 from relvec.baselines.pmi import PMI
+from relvec.data.benchmarks.analogy import Question
 from relvec.errors import RelvecError
-from relvec.evaluation.questions import Question
 from relvec.pairs import Pair
 
 TEXT = "A cup of tea.\nThe barista makes coffee, coffee and Ice-Cream; a cup!\nTea is far from here\ncup\n"

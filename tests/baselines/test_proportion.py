@@ -29,8 +29,8 @@ from relvec.baselines.proportion import (
     log_perplexity_tables,
 )
 from relvec.baselines.proportion_tuning import Grid, tune
+from relvec.data.benchmarks.analogy import Question
 from relvec.evaluation.analogy import Scores, predict
-from relvec.evaluation.questions import Question
 
 QUESTIONS = [
     Question(("word", "language"), (("paint", "portrait"), ("poetry", "rhythm"), ("note", "music")), 2),

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from relvec.baselines.saved_predictions import SavedPredictions, answers_of_run
+from relvec.data.benchmarks.analogy import Question, load_questions
 from relvec.errors import RelvecError
 from relvec.evaluation.analogy import metrics, predict
-from relvec.evaluation.questions import Question, load_questions
 from relvec.evaluation.records import Record, save_record
 
 DATA = os.environ.get("RELVEC_DATA")

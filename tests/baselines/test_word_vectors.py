@@ -6,9 +6,9 @@ from gensim.models import FastText
 from gensim.models.fasttext import save_facebook_model
 
 from relvec.baselines.word_vectors import FEATURES, WordVectors
+from relvec.data.benchmarks.analogy import Question
 from relvec.errors import RelvecError
 from relvec.evaluation.analogy import CosineSolver, predict
-from relvec.evaluation.questions import Question
 
 ROWS = {"paris": [1, 2], "Paris": [3, 4], "france": [5, 7], "ice": [2, 0], "cream": [0, 4], "New_York": [9, 9]}
 

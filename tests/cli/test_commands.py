@@ -13,8 +13,8 @@ import pytest
 import typer
 
 from relvec.cli.app import app
-from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
-from relvec.encoders.fetch import base_folder
+from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
+from relvec.hub.fetch import base_folder
 
 Relvec = Callable[..., Any]
 
@@ -127,7 +127,7 @@ def test_relations_that_are_left_out_are_one_line_on_stderr(relvec: Relvec, tmp_
 def test_words_without_tokens_are_one_line_however_many_steps_encode_them(
     relvec: Relvec, tiny_folders: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relvec.embedding_file.PAIRS_PER_STEP", 1)
+    monkeypatch.setattr("relvec.model.embed.PAIRS_PER_STEP", 1)
     (tmp_path / "pairs.tsv").write_text("🐕\t🐈\ncup\ttea\ncup\t🦁\n")
     result = relvec("embed", tmp_path / "pairs.tsv", "-o", tmp_path / "v.npz", "-m", tiny_folders("bert"))
     lines = [line for line in result.err.splitlines() if "warning" in line]
@@ -209,7 +209,7 @@ def test_ctrl_c_is_one_line(relvec: Relvec, tiny_folder: Path, monkeypatch: pyte
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("relvec.model.RelBERT.rank", stopped)
+    monkeypatch.setattr("relvec.model.torch_backend.RelBERT.rank", stopped)
     result = relvec("similarity", "a:b", "c:d", "-m", tiny_folder)
     assert (result.code, result.err) == (130, "relvec: stopped.\n")
 

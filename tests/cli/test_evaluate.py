@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
+from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
 from relvec.evaluation import mlp_grid
-from relvec.evaluation.questions import ANALOGY_DATASETS
 from relvec.evaluation.records import load_predictions, load_records
 
 Relvec = Callable[..., Any]
@@ -67,7 +67,7 @@ def test_the_second_run_encodes_nothing(
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("a pair was encoded twice")
 
-    monkeypatch.setattr("relvec.model.RelBERT._encode_distinct", fail)
+    monkeypatch.setattr("relvec.model.torch_backend.RelBERT._encode_distinct", fail)
     assert relvec(*arguments).out == first.out
 
 

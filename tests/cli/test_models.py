@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, Measured
+from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, Measured
 
 Relvec = Callable[..., Any]
 

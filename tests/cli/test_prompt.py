@@ -9,7 +9,7 @@ import pytest
 
 from relvec import RelBERT, RelvecError
 from relvec.cli.prompt import Subject
-from relvec.learned_prompts.result import PromptResult
+from relvec.prompts.learned import PromptResult
 from relvec.training.recipe import Recipe
 from relvec.training.run import with_prompt
 

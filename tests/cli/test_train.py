@@ -9,7 +9,7 @@ import torch
 
 from relvec import RelBERT
 from relvec.cli.options import LOSS_NAMES
-from relvec.encoders.adapter import adapter_config
+from relvec.model.adapter import adapter_config
 from relvec.training.losses import LOSSES
 
 Relvec = Callable[..., Any]

@@ -11,7 +11,7 @@ from transformers import AutoModel, BertConfig
 from relvec import RelBERT
 from relvec.distillation.distiller import Distiller, Settings
 from relvec.distillation.pool import Sources, make_pool
-from relvec.evaluation.vectors import ModelVectors
+from relvec.model.cached_vectors import ModelVectors
 
 WORDS = (
     *("Paris", "France", "Tokyo", "Japan", "barista", "coffee", "wine", "cup", "tea"),

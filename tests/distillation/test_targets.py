@@ -9,7 +9,7 @@ from relvec import RelBERT
 from relvec.distillation.batches import LengthBatches
 from relvec.distillation.losses import similarity_loss, vector_loss
 from relvec.distillation.targets import Targets, cosine_correlation, reduction, rotation
-from relvec.evaluation.vectors import ModelVectors
+from relvec.model.cached_vectors import ModelVectors
 from relvec.similarity import Vectors, cosine
 
 PAIRS = [(head, tail) for head in ("Paris", "cat", "tea", "wine") for tail in ("France", "dog", "cup", "bread")]

@@ -6,6 +6,7 @@ import pytest
 from numpy.typing import NDArray
 
 from relvec import RelBERT, RelvecError
+from relvec.data.benchmarks.analogy import Question
 from relvec.evaluation.analogy import (
     CosineSolver,
     Prediction,
@@ -14,8 +15,7 @@ from relvec.evaluation.analogy import (
     predict,
     prediction_rows,
 )
-from relvec.evaluation.questions import Question
-from relvec.evaluation.vectors import ModelVectors
+from relvec.model.cached_vectors import ModelVectors
 from relvec.pairs import Pair
 from relvec.similarity import Scoring, Vectors
 

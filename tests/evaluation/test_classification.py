@@ -14,6 +14,7 @@ from sklearn.metrics import f1_score
 from sklearn.neural_network import MLPClassifier
 
 from relvec import RelBERT
+from relvec.data.benchmarks.classification import LabelledPairs, Part
 from relvec.errors import RelvecError
 from relvec.evaluation import mlp_grid
 from relvec.evaluation.classification import (
@@ -23,9 +24,8 @@ from relvec.evaluation.classification import (
     pair_features,
     usable_parts,
 )
-from relvec.evaluation.labelled_pairs import LabelledPairs, Part
 from relvec.evaluation.mlp_grid import GRID
-from relvec.evaluation.vectors import ModelVectors
+from relvec.model.cached_vectors import ModelVectors
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from relvec import RelBERT
+from relvec.data.benchmarks.classification import LabelledPairs, Part
 from relvec.errors import RelvecError
 from relvec.evaluation.classification import ClassificationResult
 from relvec.evaluation.fine_tuning import FineTuning, _Tuner, evaluate_fine_tuned
-from relvec.evaluation.labelled_pairs import LabelledPairs, Part
 
 WORDS = {
     "antonym": ["hot:cold", "big:small", "up:down", "old:young", "wet:dry", "fast:slow"],

@@ -21,7 +21,7 @@ from relvec.evaluation.mapping import (
     shuffled,
     solve,
 )
-from relvec.evaluation.vectors import ModelVectors
+from relvec.model.cached_vectors import ModelVectors
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
 

@@ -13,7 +13,7 @@ from relvec.evaluation.records import (
     of_task,
     save_record,
 )
-from relvec.files import written_whole
+from relvec.io.files import written_whole
 
 RECORD = Record(
     task="analogy",

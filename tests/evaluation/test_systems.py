@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from relvec import RelBERT, RelvecError
+from relvec.data.benchmarks.analogy import Question
 from relvec.evaluation.analogy import CosineSolver
-from relvec.evaluation.questions import Question
 from relvec.evaluation.systems import model_facts, model_system, vector_system
-from relvec.evaluation.vectors import ModelVectors
+from relvec.model.cached_vectors import ModelVectors
 
 QUESTION = Question(("Paris", "France"), (("cup", "tea"), ("Tokyo", "Japan")), 1)
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Question
+from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, LabelledPairs
 from relvec.evaluation.analogy import metrics, predict
 from relvec.evaluation.classification import classification_result
-from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS, LabelledPairs
-from relvec.evaluation.questions import ANALOGY_DATASETS, Question
 from relvec.evaluation.records import Record, save_record
 
 KINDS = {

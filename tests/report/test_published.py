@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS
-from relvec.evaluation.questions import ANALOGY_DATASETS
+from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
+from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
 from relvec.report.published import PublishedRow, all_published, published, sources
 
 

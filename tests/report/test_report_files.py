@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
 from relvec.errors import RelvecError
-from relvec.evaluation.questions import ANALOGY_DATASETS
 from relvec.evaluation.records import Record, load_records, save_record
 from relvec.report.formats import latex, markdown, text_rows
 from relvec.report.page import END, START, write_report

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
 from relvec.evaluation.fine_tuning import FineTuning
-from relvec.evaluation.questions import ANALOGY_DATASETS
 from relvec.evaluation.records import Record, load_records
 from relvec.report.measured import USUAL
 from relvec.report.page import MAKERS, tables

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from relvec import RelBERT, RelvecError
-from relvec.averaging import average
-from relvec.encoders.adapter import is_adapter
+from relvec.model.adapter import is_adapter
+from relvec.model.averaging import average
 from relvec.training.lora import add_lora
 from relvec.training.low_rank import LEFT_OUT, low_rank, save_low_rank
 

@@ -10,7 +10,7 @@ import torch
 
 from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation, split
-from relvec.encoders.adapter import adapter_config
+from relvec.model.adapter import adapter_config
 from relvec.training.checkpoint import CHECKPOINT_NAME, save_checkpoint
 from relvec.training.gradients import step_gradients
 from relvec.training.losses import LOSSES

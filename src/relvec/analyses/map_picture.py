@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from relvec.analyses.relation_map import RelationMap
 from relvec.errors import RelvecError
-from relvec.files import written_whole
+from relvec.io.files import written_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

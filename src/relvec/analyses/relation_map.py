@@ -9,11 +9,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, load_labelled
 from relvec.data.sources import load
 from relvec.errors import RelvecError, did_you_mean, one_of
-from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS, load_labelled
-from relvec.evaluation.vectors import PairVectors
-from relvec.files import written_whole
+from relvec.io.files import written_whole
+from relvec.model.cached_vectors import PairVectors
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, normalized
 
@@ -60,7 +60,7 @@ def relation_map(
     which they differ most; `tsne` keeps close what is close and says little of large distances.
 
     >>> from relvec import RelBERT
-    >>> from relvec.evaluation.vectors import ModelVectors
+    >>> from relvec.model.cached_vectors import ModelVectors
     >>> vectors = ModelVectors(RelBERT.from_pretrained(tiny_model), "cache")
     >>> groups = {"capital": [("Paris", "France"), ("Tokyo", "Japan")], "maker": [("baker", "bread")]}
     >>> relation_map(vectors, groups).coordinates.shape

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, load_labelled
 from relvec.errors import RelvecError
-from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS, load_labelled
 from relvec.evaluation.records import Record, file_name
-from relvec.evaluation.suite import classification_records
+from relvec.evaluation.runner import classification_records
 from relvec.evaluation.systems import model_facts, vector_system
-from relvec.evaluation.vectors import ModelVectors
-from relvec.model import RelBERT
+from relvec.model.cached_vectors import ModelVectors
+from relvec.model.torch_backend import RelBERT
 from relvec.training.checkpoint import CHECKPOINT_NAME
 from relvec.training.recipe import Recipe
 from relvec.training.record import is_recipe_of, saved_recipe

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Literal
 
 from relvec.baselines.chance import Chance
+from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Part, Question, load_questions
 from relvec.errors import RelvecError
 from relvec.evaluation.analogy import Solver
-from relvec.evaluation.questions import ANALOGY_DATASETS, Part, Question, load_questions
 from relvec.evaluation.systems import SolverFor, System, vector_system
-from relvec.evaluation.vectors import PairVectors
+from relvec.model.cached_vectors import PairVectors
 from relvec.pairs import Pair
 from relvec.similarity import Scoring
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from relvec.data.benchmarks.analogy import Question
 from relvec.evaluation.analogy import Scores
-from relvec.evaluation.questions import Question
 
 
 class Chance:

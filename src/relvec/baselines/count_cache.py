@@ -7,9 +7,9 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from relvec.baselines.meetings import Counts, MeetingCounter, Term
+from relvec.baselines.cooccurrence import Counts, MeetingCounter, Term
 from relvec.errors import RelvecError
-from relvec.files import written_whole
+from relvec.io.files import written_whole
 
 
 class CountCache:

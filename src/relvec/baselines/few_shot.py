@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from relvec.baselines.likelihood import ChatModel, Likelihood, LikelihoodModel
+from relvec.data.benchmarks.analogy import Question
 from relvec.errors import RelvecError, one_of
-from relvec.evaluation.questions import Question
 from relvec.pairs import Pair
 
 if TYPE_CHECKING:

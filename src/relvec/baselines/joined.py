@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relvec.errors import RelvecError
-from relvec.evaluation.vectors import Known, PairVectors
+from relvec.model.cached_vectors import Known, PairVectors
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from relvec.baselines.vector_file import read_vectors
 from relvec.errors import RelvecError
-from relvec.evaluation.vectors import Known
+from relvec.io.vector_file import read_vectors
+from relvec.model.cached_vectors import Known
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
+from relvec.baselines.cooccurrence import Counts, MeetingCounter, Term, meeting
 from relvec.baselines.count_cache import CountCache
-from relvec.baselines.input_file import checksum, unpacked
-from relvec.baselines.meetings import Counts, MeetingCounter, Term, meeting
-from relvec.encoders.cache import cache_folder
+from relvec.data.benchmarks.analogy import Question
 from relvec.errors import RelvecError
 from relvec.evaluation.analogy import Scores
-from relvec.evaluation.questions import Question
+from relvec.hub.cache import cache_folder
+from relvec.io.paths import expanded
+from relvec.io.streams import checksum, unpacked
 from relvec.pairs import Pair
-from relvec.paths import expanded
 from relvec.progress import progress_bar
 
 WINDOW = 10

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.baselines.likelihood import LikelihoodModel
+from relvec.data.benchmarks.analogy import Question
 from relvec.errors import one_of
-from relvec.evaluation.questions import Question
 
 if TYPE_CHECKING:
     from relvec.evaluation.analogy import Scores

@@ -24,8 +24,8 @@ from relvec.baselines.proportion import (
     aggregate,
     log_perplexity_tables,
 )
+from relvec.data.benchmarks.analogy import Question
 from relvec.errors import RelvecError
-from relvec.evaluation.questions import Question
 
 ALPHAS = (0.0, -0.2, 0.2, -0.4, 0.4)
 BETAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Part, Question
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.analogy import Scores
 from relvec.evaluation.portable import portable_path
-from relvec.evaluation.questions import ANALOGY_DATASETS, Part, Question
 from relvec.evaluation.record_check import read_fields
+from relvec.io.paths import expanded
 from relvec.pairs import json_rows, read_lines
-from relvec.paths import expanded
 from relvec.similarity import Scoring
 
 PLACE_COLUMNS = ("dataset", "split", "index", "answer")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from relvec.evaluation.growing_file import GrowingFile
+from relvec.storage.growing_file import GrowingFile
 
 
 class TextCache:

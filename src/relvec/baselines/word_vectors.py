@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from relvec.baselines.spellings import parts_of, spellings
-from relvec.baselines.vector_file import Vector, read_vectors
 from relvec.errors import RelvecError, did_you_mean
-from relvec.evaluation.vectors import Known
+from relvec.io.spellings import parts_of, spellings
+from relvec.io.vector_file import Vector, read_vectors
+from relvec.model.cached_vectors import Known
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
 

@@ -7,9 +7,9 @@ import typer
 
 from relvec.cli.evaluate_options import Runs, typed_command
 from relvec.cli.options import DataDir, Device, Json, Model, print_json, print_table
-from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
-from relvec.paths import expanded
+from relvec.hub.catalogue import DEFAULT_MODEL
+from relvec.io.paths import expanded
 from relvec.training.limits import LARGEST_SEED
 
 app = typer.Typer(help="Look into a model: relations it never saw, a map of its vectors.", no_args_is_help=True)
@@ -86,8 +86,8 @@ def relation_map(
     coordinates = output.with_suffix(".csv")
     _check_coordinates(coordinates, data)
     groups = relation_map.load_groups(data, relation or [], data_dir=data_dir, limit=limit)
-    from relvec.evaluation.vectors import ModelVectors
-    from relvec.model import RelBERT
+    from relvec.model.cached_vectors import ModelVectors
+    from relvec.model.torch_backend import RelBERT
 
     vectors = ModelVectors(RelBERT.from_pretrained(model, device=device))
     found = relation_map.relation_map(vectors, groups, wanted, seed)

@@ -7,8 +7,8 @@ import typer
 
 from relvec.cli.neighbours import Index
 from relvec.cli.options import Device, Json, Model, load_model, print_json, print_table, start_quickly
-from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
+from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.pairs import Pair, as_word, parse_pair
 
 

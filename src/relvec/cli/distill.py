@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from relvec.cli.options import DataDir, Device, Json, print_json, print_table
-from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
+from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.training.limits import LARGEST_SEED
 
 

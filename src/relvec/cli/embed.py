@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from relvec.cli.options import Device, Dtype, Model, load_model, start_quickly
-from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
+from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.pairs import read_pairs
 
 FEW = 200
@@ -32,7 +32,7 @@ def embed(
     is_quick = len(rows) < FEW and dtype == "float32"
     if is_quick:
         start_quickly()
-    from relvec.embedding_file import embed_to_file, writer_for
+    from relvec.model.embed import embed_to_file, writer_for
 
     writer_for(output)
     if pairs != "-" and output.exists() and output.samefile(pairs):

@@ -16,14 +16,14 @@ from relvec.cli.evaluate_options import (
     typed_command,
 )
 from relvec.cli.options import Model, print_json, print_table, with_shared_options
-from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
-from relvec.paths import expanded
+from relvec.hub.catalogue import DEFAULT_MODEL
+from relvec.io.paths import expanded
 from relvec.training.limits import LARGEST_SEED
 
 if TYPE_CHECKING:
-    from relvec.evaluation.questions import Part, Question
-    from relvec.evaluation.suite import Fallback
+    from relvec.data.benchmarks.analogy import Part, Question
+    from relvec.evaluation.runner import Fallback
     from relvec.similarity import Scoring
 
 app = typer.Typer(help="Score a model or a baseline on the benchmarks.", no_args_is_help=True)
@@ -53,9 +53,9 @@ def analogy(
 ) -> None:
     """Accuracy on analogy questions: SAT, U2, U4, Google, BATS."""
     chosen.check("analogy")
+    from relvec.data.benchmarks.analogy import check_part, datasets_with, load_questions
     from relvec.evaluation.analogy import check_out_of_vocabulary
-    from relvec.evaluation.questions import check_part, datasets_with, load_questions
-    from relvec.evaluation.suite import analogy_records
+    from relvec.evaluation.runner import analogy_records
     from relvec.similarity import check_scoring
 
     ways = [check_scoring(way) for way in dict.fromkeys(scoring or ["forward"])]
@@ -116,9 +116,9 @@ def classification(
     if fine_tune and chosen.baseline is not None:
         raise RelvecError("A baseline has no encoder to fine-tune; leave out --fine-tune, or give --model.")
     chosen.check("classification")
+    from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, load_labelled
     from relvec.evaluation.fine_tuning import FineTuning
-    from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS, load_labelled
-    from relvec.evaluation.suite import classification_records, fine_tuning_records
+    from relvec.evaluation.runner import classification_records, fine_tuning_records
 
     datasets = {each: load_labelled(each, run.data_dir) for each in dataset or CLASSIFICATION_DATASETS}
     pairs = [pair for parts in datasets.values() for part in parts.values() for pair in part.pairs]
@@ -150,7 +150,7 @@ def mapping(chosen: Chosen, *, dataset: Datasets = None, run: Run) -> None:
     """Accuracy on relation mapping: which term of one domain stands for which of another?"""
     chosen.check("mapping")
     from relvec.evaluation.mapping import DEFAULT_DATASET, load_problems
-    from relvec.evaluation.suite import mapping_records
+    from relvec.evaluation.runner import mapping_records
 
     problems = {each: load_problems(each, run.data_dir) for each in dataset or [DEFAULT_DATASET]}
     domains = [terms for several in problems.values() for one in several for terms in (one.source, one.target)]
@@ -181,7 +181,7 @@ def loss(
 ) -> None:
     """Loss on the held-out pairs of training data, to choose prompts and recipes by."""
     from relvec.data.sources import load
-    from relvec.evaluation.suite import loss_record
+    from relvec.evaluation.runner import loss_record
 
     relations = load(data, data_dir=run.data_dir)
     system = Chosen(model, template, pooling).system("loss", run)
@@ -199,7 +199,7 @@ def _fallback(
     """The answers of a system's folder below the runs, or of a column of a file."""
     from relvec.baselines.saved_predictions import SavedPredictions, answers_of_run
     from relvec.evaluation.portable import last_part
-    from relvec.evaluation.suite import Fallback
+    from relvec.evaluation.runner import Fallback
 
     folder = expanded(given)
     if folder.is_dir():

@@ -11,8 +11,8 @@ import typer
 
 from relvec.baselines.registry import chosen_settings
 from relvec.cli.options import DataDir, Device, Json, print_json, print_table
-from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
+from relvec.hub.catalogue import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from relvec.evaluation.records import Record

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from relvec.encoders.resolve import adapters_and_base, resolve
+from relvec.hub.models import adapters_and_base, resolve
 
 
 def fetch(model: Annotated[str, typer.Argument(help="A model name or a hub id.")]) -> None:

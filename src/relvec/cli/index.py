@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from relvec.cli.options import Device, Json, Model, print_json, print_table
-from relvec.encoders.catalog import DEFAULT_MODEL
+from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.index.kinds import KINDS, check_kind, faiss
 from relvec.index.storage import check_unused
 from relvec.pairs import Pair, read_pairs, read_related_pairs
@@ -41,7 +41,7 @@ def build(
     check_unused(output)
     rows = read_related_pairs(pairs)
     from relvec.index.building import build_index
-    from relvec.model import RelBERT
+    from relvec.model.torch_backend import RelBERT
 
     faiss()
     check_kind(kind, len(rows))
@@ -73,7 +73,7 @@ def add(
     rows = read_related_pairs(pairs)
     from relvec.index.building import extend_index
     from relvec.index.storage import read_meta
-    from relvec.model import RelBERT
+    from relvec.model.torch_backend import RelBERT
 
     read_meta(index)
     loaded = RelBERT.from_pretrained(model, device=device)
@@ -129,9 +129,9 @@ def import_(
     device: Device = None,
 ) -> None:
     """Make an index of vectors that the model made before."""
-    from relvec.index.exchange import import_index
-    from relvec.index.pair_files import check_input
-    from relvec.model import RelBERT
+    from relvec.index.import_export import import_index
+    from relvec.io.pair_vectors import check_input
+    from relvec.model.torch_backend import RelBERT
 
     check_input(vectors)
     check_unused(output)
@@ -152,10 +152,10 @@ def export(
     device: Device = None,
 ) -> None:
     """Write the pairs of an index and their vectors; those of a compressed index are encoded again."""
-    from relvec.index.exchange import export_index, export_pairs
-    from relvec.index.pair_files import check_output, check_place
+    from relvec.index.import_export import export_index, export_pairs
     from relvec.index.pair_index import PairIndex
     from relvec.index.storage import index_folder
+    from relvec.io.pair_vectors import check_output, check_place
 
     if output.suffix.lower() == ".tsv":
         check_place(output)
@@ -165,7 +165,7 @@ def export(
         return
     check_output(output)
     opened = PairIndex.load(index_folder(index))
-    from relvec.model import RelBERT
+    from relvec.model.torch_backend import RelBERT
 
     loaded = None if opened.is_exact else RelBERT.from_pretrained(model, device=device)
     export_index(opened, output, model=loaded)

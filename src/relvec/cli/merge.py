@@ -12,11 +12,11 @@ def merge(
     lora: Annotated[int, typer.Option(help="Write an adapter of this rank over the base; 0 for plain weights.")] = 0,
 ) -> None:
     """Write a model as plain weights that load anywhere, or the mean of several; with --lora, as a small adapter."""
-    from relvec.averaging import average
-    from relvec.encoders.base_folder import holds
-    from relvec.encoders.saving import check_unused
     from relvec.errors import RelvecError
-    from relvec.model import RelBERT
+    from relvec.model.averaging import average
+    from relvec.model.base import holds
+    from relvec.model.saving import check_unused
+    from relvec.model.torch_backend import RelBERT
 
     for model in models:
         if holds(output, model):
@@ -28,8 +28,8 @@ def merge(
     if not lora:
         merged.save_pretrained(output)
     else:
-        from relvec.encoders.adapter import adapter_config, is_adapter
-        from relvec.encoders.resolve import plain_base, resolve
+        from relvec.hub.models import plain_base, resolve
+        from relvec.model.adapter import adapter_config, is_adapter
         from relvec.training.low_rank import save_low_rank
 
         folder = resolve(models[0])

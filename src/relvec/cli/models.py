@@ -1,8 +1,8 @@
 """relvec models: every model name that can be used."""
 
 from relvec.cli.options import Json, print_json, print_table
-from relvec.encoders.catalog import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, Measured
-from relvec.encoders.fetch import base_folder
+from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, Measured
+from relvec.hub.fetch import base_folder
 
 
 def model_rows() -> list[dict[str, object]]:

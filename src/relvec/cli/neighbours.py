@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from relvec.cli.options import Device, Json, Model, load_model, pair_json, print_json, print_table, start_quickly
-from relvec.encoders.catalog import DEFAULT_MODEL
+from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.pairs import parse_pair
 
 Index = Annotated[Path | None, typer.Option(help="An index folder; by default the bundled vocabulary.")]

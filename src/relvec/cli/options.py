@@ -15,7 +15,7 @@ from relvec.errors import RelvecError
 from relvec.pairs import Pair
 
 if TYPE_CHECKING:
-    from relvec.relation_model import RelationModel
+    from relvec.model.relation_model import RelationModel
 
 
 def _check_device(device: str | None) -> str | None:
@@ -87,10 +87,10 @@ def load_model(model: str, device: str | None, *, quickly: bool = True, dtype: s
     """The model for a few pairs, which is quick to load, or the one of torch, which may have a GPU and a `dtype`."""
     if quickly:
         start_quickly()
-        from relvec.quick.opening import open_model
+        from relvec.model.backends import open_model
 
         return open_model(model, device)
-    from relvec.model import RelBERT
+    from relvec.model.torch_backend import RelBERT
 
     return RelBERT.from_pretrained(model, device=device, dtype=dtype)
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from relvec.cli.options import DataDir, Device, Dtype, Json, print_json, print_table, with_shared_options
-from relvec.paths import expanded
+from relvec.io.paths import expanded
 from relvec.training.limits import LARGEST_SEED
 
 if TYPE_CHECKING:
     from relvec.data.rated import RatedRelation
-    from relvec.learned_prompts.result import PromptResult
+    from relvec.prompts.learned import PromptResult
 
 app = typer.Typer(help="Choose a manual template, or learn a prompt: AutoPrompt, P-tuning.", no_args_is_help=True)
 
@@ -156,7 +156,7 @@ def search(
     run: Run,
 ) -> None:
     """Learn a prompt for each of several lengths; the best is that with the lowest validation loss."""
-    from relvec.learned_prompts.lengths import parse_grid
+    from relvec.prompts.lengths import parse_grid
 
     grid = parse_grid(lengths)
     output = expanded(output)
@@ -170,8 +170,8 @@ def search(
         "learning_rate": learning_rate,
     }
     given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
-    from relvec.learned_prompts.search import check_settings, prompt_folder
-    from relvec.learned_prompts.search import search as search_lengths
+    from relvec.learned_prompts.grid import check_settings, prompt_folder
+    from relvec.learned_prompts.grid import search as search_lengths
 
     check_settings(method, given)
     relations = subject.relations(run.data_dir)
@@ -201,11 +201,11 @@ def _learn(
     method: str, output: Path, subject: Subject, lengths: str, own: dict[str, Any], learning: Learning, run: Run
 ) -> None:
     """Learn one prompt with a method's own settings, and print it."""
-    from relvec.learned_prompts.lengths import Lengths
+    from relvec.prompts.lengths import Lengths
 
     chosen, output = Lengths.parse(lengths), expanded(output)
     relations = subject.relations(run.data_dir)
-    from relvec.learned_prompts.search import METHODS
+    from relvec.learned_prompts.grid import METHODS
 
     result = METHODS[method](subject.base, relations, chosen, output, **_shared(subject, learning, run), **own)
     _print_result(result, output, run)

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from relvec.cli.options import Device, Json, Model, ScoringOption, load_model, print_json, print_table
-from relvec.encoders.catalog import DEFAULT_MODEL
 from relvec.errors import RelvecError
+from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.pairs import parse_pair
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from relvec.data.rated import RatedRelation, has_training_negatives, has_training_positives
 from relvec.data.sources import data_folder
 from relvec.errors import RelvecError
+from relvec.io.paths import expanded
 from relvec.pairs import Pair, as_pair, json_rows, read_lines
-from relvec.paths import expanded
 
 _ENDINGS = ("ies", "es", "s", "ing", "ed", "ly", "y", "e")
 _SHORTEST_STEM = 3

@@ -24,6 +24,7 @@ from typing import Any
 
 from relvec.data.rated import BOTTOM, TOP, RatedPair, RatedRelation, joined, select
 from relvec.errors import LeftOutWarning, RelvecError
+from relvec.io.paths import expanded
 from relvec.pairs import (
     as_label,
     as_pair,
@@ -35,7 +36,6 @@ from relvec.pairs import (
     read_lines,
     tsv_rows,
 )
-from relvec.paths import expanded
 
 _COLUMNS = "name the columns relation, head, tail and, if wanted, category and score"
 _SEMEVAL_FILE = re.compile(r"Phase2Answers\w*-(\d+)([a-z])\.txt")

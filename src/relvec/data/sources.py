@@ -8,9 +8,9 @@ from pathlib import Path
 
 from relvec.data.rated import BOTTOM, TOP, RatedRelation
 from relvec.data.readers import is_readable, read_rated
-from relvec.encoders.network import hub_answers, is_refusal, offline
 from relvec.errors import RelvecError, did_you_mean
-from relvec.paths import expanded
+from relvec.hub.network import hub_answers, is_refusal, offline
+from relvec.io.paths import expanded
 
 DEFAULT_SOURCE = "bundled"
 

@@ -13,11 +13,11 @@ from relvec.distillation.batches import LengthBatches
 from relvec.distillation.losses import similarity_loss, vector_loss
 from relvec.distillation.pool import Pool
 from relvec.distillation.targets import Targets, cosine_correlation
-from relvec.encoders.base_folder import check_beside_base
-from relvec.encoders.saving import check_unused
 from relvec.errors import RelvecError
-from relvec.evaluation.vectors import ModelVectors
-from relvec.model import RelBERT
+from relvec.model.base import check_beside_base
+from relvec.model.cached_vectors import ModelVectors
+from relvec.model.saving import check_unused
+from relvec.model.torch_backend import RelBERT
 from relvec.progress import progress_bar
 from relvec.similarity import normalized
 from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint

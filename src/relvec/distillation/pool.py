@@ -11,8 +11,8 @@ from relvec.data.overlap import benchmark_pairs, inflected, unordered
 from relvec.data.sources import DEFAULT_SOURCE, describe, load
 from relvec.distillation.wordnet import read_wordnet
 from relvec.errors import RelvecError
+from relvec.io.paths import expanded
 from relvec.pairs import Pair, read_pairs
-from relvec.paths import expanded
 
 HELD_OUT_SHARE = 0.02
 HELD_OUT_AT_LEAST = 4

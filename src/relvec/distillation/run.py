@@ -7,9 +7,9 @@ from pathlib import Path
 from relvec.distillation.distiller import Distiller, Settings
 from relvec.distillation.pool import Sources, make_pool
 from relvec.distillation.student import load_student
-from relvec.evaluation.vectors import ModelVectors
-from relvec.model import BATCH_SIZE, RelBERT
-from relvec.paths import expanded
+from relvec.io.paths import expanded
+from relvec.model.cached_vectors import ModelVectors
+from relvec.model.torch_backend import BATCH_SIZE, RelBERT
 
 
 @dataclass(frozen=True)

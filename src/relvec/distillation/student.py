@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from relvec.errors import RelvecError
-from relvec.model import RelBERT
+from relvec.model.torch_backend import RelBERT
 from relvec.prompts import Template
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from relvec.errors import RelvecError
-from relvec.evaluation.vectors import ModelVectors
-from relvec.model import RelBERT
+from relvec.model.cached_vectors import ModelVectors
+from relvec.model.torch_backend import RelBERT
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, cosine, normalized
 

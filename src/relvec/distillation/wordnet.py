@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relvec.errors import RelvecError
+from relvec.io.paths import expanded
 from relvec.pairs import Pair, read_lines
-from relvec.paths import expanded
 
 PARTS_OF_SPEECH = {"data.noun": "n", "data.verb": "v", "data.adj": "a", "data.adv": "r"}
 

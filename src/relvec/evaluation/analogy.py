@@ -7,10 +7,10 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from relvec.data.benchmarks.analogy import Question, category_of, relation_of
 from relvec.errors import RelvecError, one_of
 from relvec.evaluation.intervals import bootstrap_interval
-from relvec.evaluation.questions import Question, category_of, relation_of
-from relvec.evaluation.vectors import PairVectors
+from relvec.model.cached_vectors import PairVectors
 from relvec.similarity import Scoring, normalized
 
 OutOfVocabulary = Literal["wrong", "chance", "fallback"]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from relvec.data.benchmarks.classification import LabelledPairs, Part
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.intervals import bootstrap_interval
-from relvec.evaluation.labelled_pairs import LabelledPairs, Part
 from relvec.evaluation.mlp_grid import GridData, best_of, check_scikit_learn, fit_grid
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
@@ -17,7 +17,7 @@ from relvec.similarity import Vectors
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from relvec.evaluation.vectors import Known, PairVectors
+    from relvec.model.cached_vectors import Known, PairVectors
 
 Parts = Mapping[Part, LabelledPairs]
 
@@ -46,7 +46,7 @@ def evaluate_classification(
     with the settings that are not fitted yet. `jobs` is how many are fitted at once (all cores by default).
 
     >>> from relvec import RelBERT
-    >>> from relvec.evaluation.vectors import ModelVectors
+    >>> from relvec.model.cached_vectors import ModelVectors
     >>> vectors = ModelVectors(RelBERT.from_pretrained(tiny_model), "cache")
     >>> train = LabelledPairs((("cat", "animal"), ("hot", "cold")), ("hypernym", "antonym"))
     >>> result = evaluate_classification(vectors, {"train": train, "test": train}, jobs=1)
@@ -81,7 +81,7 @@ def pair_features(vectors: "PairVectors", pairs: Sequence[Pair]) -> "tuple[Vecto
     what is unknown.
 
     >>> from relvec import RelBERT
-    >>> from relvec.evaluation.vectors import ModelVectors
+    >>> from relvec.model.cached_vectors import ModelVectors
     >>> features, known = pair_features(ModelVectors(RelBERT.from_pretrained(tiny_model), "cache"), [("a", "b")])
     >>> features.shape, known.tolist()
     ((1, 32), [True])

@@ -19,12 +19,12 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from relvec.data.benchmarks.classification import LabelledPairs
 from relvec.errors import RelvecError
 from relvec.evaluation.classification import ClassificationResult, Parts, classification_result, usable_parts
-from relvec.evaluation.labelled_pairs import LabelledPairs
 from relvec.evaluation.mlp_grid import check_scikit_learn
-from relvec.files import written_whole
-from relvec.model import RelBERT
+from relvec.io.files import written_whole
+from relvec.model.torch_backend import RelBERT
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
 from relvec.training.weights import put_back, trainable

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from relvec.data.sources import data_folder
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.intervals import bootstrap_interval
-from relvec.evaluation.places import benchmark_file
-from relvec.evaluation.vectors import PairVectors
+from relvec.hub.datasets import benchmark_file
+from relvec.io.paths import expanded
+from relvec.model.cached_vectors import PairVectors
 from relvec.pairs import Pair, as_label, as_word, json_rows, read_lines
-from relvec.paths import expanded
 from relvec.similarity import normalized
 
 DEFAULT_DATASET = "relation_mapping"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
-from relvec.files import written_whole
+from relvec.io.files import written_whole
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors
 

@@ -16,7 +16,7 @@ from relvec import __version__
 from relvec.errors import RelvecError
 from relvec.evaluation.portable import portable, portable_facts
 from relvec.evaluation.record_check import read_fields
-from relvec.files import written_whole
+from relvec.io.files import written_whole
 
 LONGEST_NAME_BYTES = 150
 

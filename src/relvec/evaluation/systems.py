@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from relvec.encoders.loading import load_config, relbert_config
-from relvec.encoders.resolve import resolve
+from relvec.data.benchmarks.analogy import Part, Question
 from relvec.evaluation.analogy import CosineSolver, OutOfVocabulary, Solver
-from relvec.evaluation.questions import Part, Question
-from relvec.evaluation.vectors import ModelVectors, PairVectors
-from relvec.model import BATCH_SIZE, RelBERT
+from relvec.hub.models import resolve
+from relvec.model.cached_vectors import ModelVectors, PairVectors
+from relvec.model.loading import load_config, relbert_config
+from relvec.model.torch_backend import BATCH_SIZE, RelBERT
 from relvec.similarity import Scoring
 
 SolverFor = Callable[[str, Part, Sequence[Question], Scoring], Solver]

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from relvec.embedding_file import encoded_in_steps
 from relvec.errors import RelvecError
 from relvec.index.kinds import check_kind, faiss
 from relvec.index.pair_index import PairIndex
 from relvec.index.storage import read_meta, writing
 from relvec.index.vocabulary import distinct_pairs
-from relvec.model import BATCH_SIZE, RelBERT
+from relvec.model.embed import encoded_in_steps
+from relvec.model.torch_backend import BATCH_SIZE, RelBERT
 
 
 def build_index(

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.baselines.spellings import spellings
-from relvec.baselines.vector_file import VectorTable, read_vectors
 from relvec.errors import RelvecError
 from relvec.index.pair_index import PairIndex
+from relvec.io.spellings import spellings
+from relvec.io.vector_file import VectorTable, read_vectors
+from relvec.model.relation_model import RelationModel
 from relvec.pairs import as_word
-from relvec.relation_model import RelationModel
 from relvec.similarity import Ranked, normalized, ranked
 
 FROM_EACH = 48

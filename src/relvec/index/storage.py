@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from relvec.errors import RelvecError
-from relvec.files import written_whole
 from relvec.index.kinds import KINDS
-from relvec.index.origin import Origin
 from relvec.index.vector_store import VectorStore
 from relvec.index.vocabulary import PairVocabulary
+from relvec.io.files import written_whole
+from relvec.model.model_check import Origin
 
 FORMAT = 1
 META = "meta.json"

@@ -8,9 +8,9 @@ import torch
 
 from relvec.data.rated import RatedRelation, check_relations
 from relvec.learned_prompts.objective import PromptObjective, check_finite
-from relvec.model import RelBERT
+from relvec.model.torch_backend import RelBERT
 from relvec.progress import progress_bar
-from relvec.prompts.manual import MANUAL_TEMPLATES
+from relvec.prompts.paper_templates import MANUAL_TEMPLATES
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import torch
 
 from relvec.data.rated import RatedRelation
 from relvec.errors import RelvecError
-from relvec.learned_prompts.lengths import Lengths
-from relvec.model import RelBERT
+from relvec.model.torch_backend import RelBERT
+from relvec.prompts.lengths import Lengths
 from relvec.prompts.template import MASK, Template
 from relvec.prompts.tokenized import TokenizedTemplate
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from relvec.files import written_whole
-from relvec.learned_prompts.result import PromptResult
+from relvec.io.files import written_whole
+from relvec.prompts.learned import PromptResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

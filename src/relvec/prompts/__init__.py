@@ -1,6 +1,6 @@
 """Prompts: a pair of words becomes a sentence, and the sentence becomes tokens."""
 
-from relvec.prompts.manual import DEFAULT_TEMPLATE, MANUAL_TEMPLATES
+from relvec.prompts.paper_templates import DEFAULT_TEMPLATE, MANUAL_TEMPLATES
 from relvec.prompts.template import Template
 from relvec.prompts.tokenized import TokenizedTemplate
 

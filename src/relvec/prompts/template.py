@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relvec.errors import RelvecError
-from relvec.prompts.manual import MANUAL_TEMPLATES
+from relvec.prompts.paper_templates import MANUAL_TEMPLATES
 
 HEAD = "[h]"
 TAIL = "[t]"

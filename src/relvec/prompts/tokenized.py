@@ -24,7 +24,7 @@ _PROBES: tuple[Pair, ...] = (
 
 
 class PromptTokenizer(Protocol):
-    """What a template asks of a tokenizer: those of transformers have it, and `relvec.quick.tokenizer`."""
+    """What a template asks of a tokenizer: those of transformers have it, and that of the numpy backend."""
 
     @property
     def mask_token(self) -> Any: ...

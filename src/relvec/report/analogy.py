@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
+from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, datasets_with
 from relvec.evaluation.portable import last_part
-from relvec.evaluation.questions import ANALOGY_DATASETS, datasets_with
 from relvec.evaluation.records import Record, of_task
 from relvec.report.measured import (
     Entry,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS
+from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
 from relvec.evaluation.records import Record, of_task
 from relvec.report.measured import (
     Entry,

@@ -7,9 +7,9 @@ from pathlib import PurePath
 from statistics import fmean
 from typing import Any
 
-from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS
+from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
+from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
 from relvec.evaluation.portable import portable, portable_facts
-from relvec.evaluation.questions import ANALOGY_DATASETS
 from relvec.evaluation.records import Record
 from relvec.report.published import PublishedRow
 from relvec.report.sizes import has_other_size, title_of

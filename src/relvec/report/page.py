@@ -6,7 +6,7 @@ from pathlib import Path
 
 from relvec.errors import RelvecError
 from relvec.evaluation.records import Record, load_records
-from relvec.files import folder_written_whole, written_whole
+from relvec.io.files import folder_written_whole, written_whole
 from relvec.report import analogy, classification, figures, mapping_and_loss
 from relvec.report.formats import as_csv, escape_markdown, latex, markdown
 from relvec.report.measured import with_short_datasets

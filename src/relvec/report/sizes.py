@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from relvec.evaluation.labelled_pairs import CLASSIFICATION_DATASETS
-from relvec.evaluation.questions import ANALOGY_DATASETS
+from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
+from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
 from relvec.evaluation.records import Record
 
 # The six printed F1 scores of the paper's Table 4 average 69.6, its macro F1 is 69.3: a seventh class was counted.

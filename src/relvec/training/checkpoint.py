@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from relvec.errors import RelvecError
-from relvec.files import written_whole
+from relvec.io.files import written_whole
 
 CHECKPOINT_NAME = "checkpoint.pt"
 

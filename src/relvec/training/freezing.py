@@ -3,7 +3,7 @@
 import torch
 
 from relvec.errors import RelvecError
-from relvec.model import RelBERT
+from relvec.model.torch_backend import RelBERT
 
 
 def freeze_layers(model: RelBERT, count: int) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 from accelerate import Accelerator
 
-from relvec.model import RelBERT
+from relvec.model.torch_backend import RelBERT
 from relvec.training.batch import Batch
 from relvec.training.losses.base import Loss
 

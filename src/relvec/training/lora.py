@@ -8,13 +8,13 @@ import torch
 from safetensors.torch import save_file
 from transformers import PreTrainedModel
 
-from relvec.card import model_card
-from relvec.encoders.adapter import CONFIG_NAME, WEIGHTS_NAME
-from relvec.encoders.base_folder import lasting
-from relvec.encoders.saving import CONFIGS, MODEL_FILES
 from relvec.errors import RelvecError
-from relvec.files import folder_written_whole
-from relvec.model import RelBERT
+from relvec.io.files import folder_written_whole
+from relvec.model.adapter import CONFIG_NAME, WEIGHTS_NAME
+from relvec.model.base import lasting
+from relvec.model.card import model_card
+from relvec.model.saving import CONFIGS, MODEL_FILES
+from relvec.model.torch_backend import RelBERT
 
 if TYPE_CHECKING:
     from peft import PeftModel

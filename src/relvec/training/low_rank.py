@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from relvec.encoders.adapter import KEY_PREFIX
-from relvec.encoders.base_folder import check_beside_base
-from relvec.encoders.saving import check_output
 from relvec.errors import RelvecError
-from relvec.model import RelBERT
+from relvec.model.adapter import KEY_PREFIX
+from relvec.model.base import check_beside_base
+from relvec.model.saving import check_output
+from relvec.model.torch_backend import RelBERT
 from relvec.training.lora import block_linears, write_adapter
 
 LEFT_OUT = "share of the squared change left out (biases, norms, embeddings)"

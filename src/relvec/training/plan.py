@@ -8,8 +8,8 @@ from pathlib import Path
 
 import torch
 
-from relvec.encoders.saving import check_output
 from relvec.errors import RelvecError
+from relvec.model.saving import check_output
 from relvec.training.gradients import step_gradients
 from relvec.training.trainer import Trainer
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from relvec.encoders.loading import load_config, relbert_config
+from relvec.model.loading import load_config, relbert_config
 from relvec.training.recipe import Recipe
 
 

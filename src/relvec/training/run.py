@@ -8,12 +8,12 @@ from accelerate.state import PartialState
 from relvec.data.overlap import benchmark_folder, without_benchmarks
 from relvec.data.rated import RatedRelation, check_categories, check_relations, exclude, split
 from relvec.data.sources import load
-from relvec.encoders.base_folder import as_folder
 from relvec.errors import RelvecError
-from relvec.learned_prompts.result import PromptResult
-from relvec.model import RelBERT
-from relvec.paths import expanded
+from relvec.io.paths import expanded
+from relvec.model.base import as_folder
+from relvec.model.torch_backend import RelBERT
 from relvec.prompts import Template
+from relvec.prompts.learned import PromptResult
 from relvec.training.batches import with_parents
 from relvec.training.losses import needs_triples
 from relvec.training.plan import Plan, check_disk, make_plan

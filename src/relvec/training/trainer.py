@@ -19,11 +19,11 @@ from accelerate.utils import broadcast
 
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import describe
-from relvec.encoders.base_folder import check_beside_base
-from relvec.encoders.saving import check_output
 from relvec.errors import RelvecError
-from relvec.model import RelBERT
-from relvec.paths import expanded
+from relvec.io.paths import expanded
+from relvec.model.base import check_beside_base
+from relvec.model.saving import check_output
+from relvec.model.torch_backend import RelBERT
 from relvec.progress import progress_bar
 from relvec.training.batches import RelationBatches, Sampler, TripleBatches, validation_batch
 from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint

@@ -1,0 +1,1 @@
+"""Benchmarks: analogy questions, relation classification, relation mapping."""

@@ -1,0 +1,105 @@
+"""An index from vectors that a model made before, and the vectors of an index for others."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from relvec.errors import RelvecError
+from relvec.index.pair_index import PairIndex
+from relvec.index.storage import Meta
+from relvec.io.files import written_whole
+from relvec.io.pair_vectors import PairFile, check_output, read_pair_file
+from relvec.model.embed import check_text_width, encoded_in_steps
+from relvec.model.torch_backend import RelBERT
+from relvec.pairs import Pair, tsv_cell
+from relvec.similarity import cosine
+
+SAMPLED = 16
+ALIKE = 0.999  # half precision still reaches it
+
+
+def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: str = "auto") -> Meta:
+    """Make an index folder of vectors that the model made; of several rows of one pair the first counts.
+
+    Some of the pairs are encoded again, so that vectors of another model are noticed.
+
+    >>> from relvec import RelBERT
+    >>> from relvec.model.embed import embed_to_file
+    >>> model = RelBERT.from_pretrained(tiny_model)
+    >>> _ = embed_to_file(model, [("Paris", "France"), ("cup", "tea")], "vectors.npz")
+    >>> import_index("vectors.npz", "my.index", model=model).count
+    2
+    """
+    found = read_pair_file(path)
+    if not found.pairs:
+        raise RelvecError(f"{path} holds no pair; give a file of pair vectors.")
+    if found.vectors.shape[1] != model.dim:
+        width = f"vectors of {found.vectors.shape[1]} dimensions where {model.name} makes {model.dim}"
+        raise RelvecError(f"{path} has {width}; give the model that made them.")
+    first: dict[Pair, int] = {}
+    for row, pair in enumerate(found.pairs):
+        first.setdefault(pair, row)
+    rows = list(first.values())
+    _check_origin(path, model, found, rows)
+    vectors = found.vectors if len(rows) == len(found.vectors) else found.vectors[rows]
+    relations = [found.relations[row] for row in rows]
+    return PairIndex.of_vectors(list(first), vectors, model=model, relations=relations, kind=kind).save(folder)
+
+
+def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = None) -> None:
+    """Write pairs and vectors to a .txt, .bin, .parquet or .npz file; word2vec files have no place for relations.
+
+    An index that holds whole vectors gives them with length 1; pairs of a compressed one are encoded again.
+
+    >>> from relvec import RelBERT
+    >>> model = RelBERT.from_pretrained(tiny_model)
+    >>> export_index(PairIndex.of(model, [("ice cream", "cone")]), "vectors.txt")
+    >>> Path("vectors.txt").read_text().split()[:3]
+    ['1', '16', 'ice_cream__cone']
+    """
+    target = Path(path)
+    write = check_output(target).write
+    index.compact()
+    pairs, relations = index.pairs.pairs(), index.pairs.all_relations()
+    check_text_width(target, [*zip(*pairs, strict=True), relations], index.dim)
+    if index.is_exact:
+        with written_whole(target) as partial:
+            write(partial, pairs, relations, index.vectors)
+        return
+    if model is None:
+        raise RelvecError(f"A {index.kind} index keeps no whole vectors; give the model, to encode its pairs again.")
+    index.check_model(model)
+    with (
+        encoded_in_steps(model, pairs, target, normalize=True, truncate=True) as (vectors, _),
+        written_whole(target) as partial,
+    ):
+        write(partial, pairs, relations, lambda start, stop: vectors[start:stop])
+
+
+def export_pairs(index: PairIndex, path: str | Path) -> None:
+    r"""Write the pairs alone, as a .tsv file with the columns head, tail and relation: for an index by another model.
+
+    >>> from relvec import RelBERT
+    >>> model = RelBERT.from_pretrained(tiny_model)
+    >>> export_pairs(PairIndex.of(model, [("ice cream", "cone")]), "pairs.tsv")
+    >>> Path("pairs.tsv").read_text()
+    'head\ttail\trelation\nice cream\tcone\t\n'
+    """
+    index.compact()
+    rows = zip(index.pairs.pairs(), index.pairs.all_relations(), strict=True)
+    lines = "".join(f"{tsv_cell(head)}\t{tsv_cell(tail)}\t{tsv_cell(relation)}\n" for (head, tail), relation in rows)
+    with written_whole(Path(path)) as partial:
+        partial.write_text("head\ttail\trelation\n" + lines, encoding="utf-8")
+
+
+def _check_origin(path: str | Path, model: RelBERT, found: PairFile, rows: Sequence[int]) -> None:
+    """Vectors of another model point elsewhere; the median allows for pairs that were spelled otherwise."""
+    chosen = [rows[at] for at in np.linspace(0, len(rows) - 1, min(SAMPLED, len(rows))).astype(int)]
+    made = model.encode([found.pairs[row] for row in chosen], truncate=True)
+    alike = float(np.median(np.diag(cosine(made, found.vectors[chosen]))))
+    if not alike >= ALIKE:  # true of nan as well
+        raise RelvecError(
+            f"{path} holds vectors of another model than {model.name} (cosine {alike:.2f} on {len(chosen)} pairs); "
+            "give the model that made them."
+        )

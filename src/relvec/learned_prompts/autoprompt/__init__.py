@@ -1,0 +1,1 @@
+"""AutoPrompt: vocabulary tokens found by gradient-guided search (section 3.1)."""

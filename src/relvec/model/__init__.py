@@ -1,0 +1,1 @@
+"""Relation models: what turns pairs into vectors, one file or package for each backend."""

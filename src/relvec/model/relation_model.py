@@ -1,0 +1,273 @@
+"""RelationModel: what a relation model does with the vectors of pairs, whatever computes them."""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from relvec.errors import RelvecError, UnknownWordsWarning
+from relvec.pairs import Pair, Prototype, Relation, as_relation, as_relations, as_word, is_single, turned
+from relvec.pooling import check_pooling
+from relvec.progress import progress_bar
+from relvec.prompts import Template, TokenizedTemplate
+from relvec.prompts.tokenized import PromptTokenizer
+from relvec.similarity import Ranked, Scoring, Solution, Vectors, check_scoring, cosine, normalized, ranked
+
+BATCH_SIZE = 64
+
+# What else decides the vectors: how words are cut to tokens, and what of the network the weights do not show.
+PROBES = (("Zürich", "ICE cream"), ("don't", "café-bar 24/7"), ("ﬁre", "東京"))
+NOT_IN_WEIGHTS = ("hidden_act", "activation", "num_attention_heads", "n_heads", "layer_norm_eps")
+
+
+class RelationModel(ABC):
+    """Prompts, batches, comparisons; a subclass puts the tokens of a batch through its network.
+
+    The torch backend can train and use a GPU; the numpy backend answers before torch has even been imported.
+    """
+
+    def __init__(
+        self, tokenizer: PromptTokenizer, template: int | str | Template, pooling: str, *, name: str, max_tokens: int
+    ) -> None:
+        self.template = Template.of(template)
+        self.pooling = check_pooling(pooling)
+        self.name = name
+        self.max_tokens = max_tokens
+        if self.pooling == "mask" and not self.template.has_mask:
+            raise RelvecError(f"Mask pooling needs a <mask> in the template {self.template.text!r}; write one in it.")
+        self._prompt = TokenizedTemplate(self.template, tokenizer)
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """The length of a relation vector."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """A checksum of all that decides the vectors: prompt, pooling, tokens, network and weights."""
+
+    def _beside_the_weights(self, vocabulary: Mapping[str, int], config: Mapping[str, Any]) -> str:
+        prompt = self.template.to_config(), self.pooling
+        tokens = sorted(vocabulary.items()), self._prompt(PROBES)
+        return repr((prompt, tokens, [config.get(name) for name in NOT_IN_WEIGHTS]))
+
+    @abstractmethod
+    def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
+        """One batch through language model and pooling: [batch, dim]."""
+
+    def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterable[Vectors]:
+        """The vectors of each batch of tokens, in order: [batch, dim]."""
+        return map(self._vectors_of_batch, batches)
+
+    def state(self) -> Any:
+        """What changes when the model does; quick, unlike a look at the weights."""
+        return self.pooling
+
+    def _encoding(self) -> AbstractContextManager[Any]:
+        """What must hold while batches are encoded."""
+        return nullcontext()
+
+    def encode(
+        self,
+        pairs: Any,
+        *,
+        batch_size: int = BATCH_SIZE,
+        normalize: bool = False,
+        truncate: bool = False,
+        show_progress: bool | None = False,
+    ) -> Vectors:
+        """Relation vectors of pairs: float32, one row a pair in the given order; a lone pair gives a 1-d vector.
+
+        `pairs` may be a list, a generator, an array, a data frame, or prototypes among pairs. Each distinct
+        pair is encoded once. A pair too long for the model is an error unless `truncate` cuts it; an emoji, or another
+        word that the model has no tokens for, gives an `UnknownWordsWarning`.
+
+        >>> from relvec import RelBERT
+        >>> model = RelBERT.from_pretrained(tiny_model)
+        >>> model.encode([("Paris", "France"), ("Tokyo", "Japan")], normalize=True).shape
+        (2, 16)
+        """
+        if batch_size < 1:
+            raise RelvecError(f"A batch of {batch_size} pairs is impossible; use 1 or more.")
+        single = is_single(pairs)
+        relations = [as_relation(pairs)] if single else as_relations(pairs)
+        distinct = list(dict.fromkeys(pair for relation in relations for pair in _pairs_of(relation)))
+        encoded = self._encode_distinct(distinct, batch_size, truncate, show_progress)
+        row_of = {pair: row for row, pair in enumerate(distinct)}
+        if any(isinstance(relation, Prototype) for relation in relations):
+            rows = [encoded[[row_of[pair] for pair in _pairs_of(relation)]].mean(axis=0) for relation in relations]
+            vectors = np.stack(rows)
+        else:
+            vectors = encoded[[row_of[pair] for relation in relations for pair in _pairs_of(relation)]]
+        if normalize:
+            vectors = normalized(vectors)
+        return vectors[0] if single else vectors
+
+    def _encode_distinct(
+        self, pairs: list[Pair], batch_size: int, truncate: bool, show_progress: bool | None
+    ) -> Vectors:
+        vectors = np.empty((len(pairs), self.dim), dtype=np.float32)
+        token_ids = self.token_ids(pairs, truncate)
+        unknown = [pairs[row] for row in self._prompt.unknown_rows(token_ids)]
+        if unknown:
+            word = _short(self._prompt.unknown_word(unknown[0]))
+            warnings.warn(UnknownWordsWarning(unknown, word, len(pairs)), stacklevel=3)
+        lengths = [len(tokens) for tokens in token_ids]
+        with progress_bar(len(pairs), "Encoding", show=show_progress) as bar, self._encoding():
+            groups = list(batches_by_length(lengths, batch_size))
+            batches = [[token_ids[row] for row in rows] for rows in groups]
+            for rows, batch in zip(groups, self.vectors_of_batches(batches), strict=True):
+                vectors[rows] = batch
+                bar.update(len(rows))
+        return vectors
+
+    def token_ids(self, pairs: Sequence[Pair], truncate: bool = False) -> list[list[int]]:
+        """The tokens of each pair in its prompt, special tokens included."""
+        token_ids = self._prompt(pairs)
+        for row, tokens in enumerate(token_ids):
+            if len(tokens) <= self.max_tokens:
+                continue
+            if not truncate:
+                head, tail = pairs[row]
+                raise RelvecError(
+                    f"The pair {_short(head)}:{_short(tail)} makes {len(tokens)} tokens where the model takes "
+                    f"{self.max_tokens}; shorten it, or let encode (truncate=True) or relvec embed (--truncate) cut it."
+                )
+            token_ids[row] = self._truncated(pairs[row])
+        return token_ids
+
+    def _truncated(self, pair: Pair) -> list[int]:
+        """The prompt with both words cut to the longest length that fits; the prompt itself stays whole."""
+        fits, too_long = 0, max(map(len, pair))
+        while too_long - fits > 1:
+            middle = (fits + too_long) // 2
+            if len(self._prompt([_cut(pair, middle)])[0]) <= self.max_tokens:
+                fits = middle
+            else:
+                too_long = middle
+        if fits == 0:
+            raise RelvecError(f"The template alone is longer than {self.max_tokens} tokens; use a shorter template.")
+        return self._prompt([_cut(pair, fits)])[0]
+
+    def similarity(self, left: Any, right: Any) -> Any:
+        """Cosine of relation vectors: a float for two pairs, a row for a pair and a list, a matrix for two lists.
+
+        >>> from relvec import RelBERT
+        >>> model = RelBERT.from_pretrained(tiny_model)
+        >>> round(model.similarity(("Paris", "France"), ("Paris", "France")), 3)
+        1.0
+        >>> model.similarity([("a", "b"), ("c", "d")], [("e", "f")]).shape
+        (2, 1)
+        """
+        lefts, rights = _as_list(left), _as_list(right)
+        vectors = self.encode([*lefts, *rights])
+        scores = cosine(vectors[: len(lefts)], vectors[len(lefts) :])
+        if is_single(left):
+            return float(scores[0, 0]) if is_single(right) else scores[0]
+        return scores[:, 0] if is_single(right) else scores
+
+    def rank(
+        self, query: Any, candidates: Any, *, top: int | None = None, scoring: Scoring = "forward"
+    ) -> list[Ranked[Relation]]:
+        """Candidates by falling relational similarity to the query.
+
+        >>> from relvec import RelBERT
+        >>> model = RelBERT.from_pretrained(tiny_model)
+        >>> model.rank(("Paris", "France"), [("cup", "tea"), ("Paris", "France")])[0].item
+        ('Paris', 'France')
+        """
+        options = as_relations(candidates)
+        return ranked(options, self._scores(as_relation(query), options, scoring), top)
+
+    def solve(self, stem: Any, choices: Any, *, scoring: Scoring = "forward") -> Solution:
+        """Answer an analogy question: which choice is related as the stem is?
+
+        `forward` compares (a, b) with (c, d), as the paper does; `reverse` compares (b, a) with (d, c);
+        `bidirectional` takes the mean of both.
+
+        >>> from relvec import RelBERT
+        >>> model = RelBERT.from_pretrained(tiny_model)
+        >>> model.solve(("Paris", "France"), [("cup", "tea"), ("Paris", "France")], scoring="bidirectional").answer
+        1
+        """
+        options = as_relations(choices)
+        if not options:
+            raise RelvecError("There is no choice to choose from; give at least one.")
+        scores = self._scores(as_relation(stem), options, scoring)
+        best = int(np.argmax(scores))
+        return Solution(best, options[best], tuple(map(float, scores)))  # type: ignore[arg-type]
+
+    def complete(
+        self, a: str, b: str, c: str, candidates: Iterable[str], *, top: int | None = None, scoring: Scoring = "forward"
+    ) -> list[Ranked[str]]:
+        """Fill a : b :: c : ? from candidate words, best first.
+
+        >>> from relvec import RelBERT
+        >>> model = RelBERT.from_pretrained(tiny_model)
+        >>> [word for word, _ in model.complete("Paris", "France", "Paris", ["tea", "France"], top=1)]
+        ['France']
+        """
+        if isinstance(candidates, str):
+            raise RelvecError(f"{candidates!r} is one word; give a list of candidates.")
+        words = list(dict.fromkeys(as_word(word) for word in candidates))
+        scores = self._scores(as_relation((a, b)), [(as_word(c), word) for word in words], scoring)
+        return ranked(words, scores, top)
+
+    @staticmethod
+    def prototype(pairs: Any) -> Prototype:
+        """The relation of several examples at once, usable wherever a pair is.
+
+        >>> from relvec import RelBERT
+        >>> model = RelBERT.from_pretrained(tiny_model)
+        >>> capital = model.prototype([("Paris", "France"), ("Tokyo", "Japan")])
+        >>> model.encode(capital).shape
+        (16,)
+        """
+        return Prototype(pair for relation in as_relations(pairs) for pair in _pairs_of(relation))
+
+    def _scores(self, query: Relation, options: Sequence[Relation], scoring: str) -> NDArray[np.float32]:
+        wanted = check_scoring(scoring)
+        relations = [query, *options]
+        if wanted != "forward":
+            relations += [turned(relation) for relation in relations]
+        vectors = self.encode(relations)
+        size = len(options) + 1
+        directions = [vectors[start : start + size] for start in range(0, len(vectors), size)]
+        scores = [cosine(direction[:1], direction[1:])[0] for direction in directions]
+        return scores[-1] if wanted == "reverse" else np.mean(scores, axis=0)
+
+
+def _pairs_of(relation: Relation) -> tuple[Pair, ...]:
+    return relation.pairs if isinstance(relation, Prototype) else (relation,)
+
+
+def _as_list(items: Any) -> list[Relation]:
+    return [as_relation(items)] if is_single(items) else as_relations(items)
+
+
+def batches_by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
+    """Rows of similar length, the longest first, so that a batch too large for the memory fails at once.
+
+    A batch that is half full ends where the length changes: padding costs more than a smaller batch.
+    """
+    batch: list[int] = []
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        if len(batch) == size or (2 * len(batch) >= size and lengths[row] != lengths[batch[-1]]):
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def _cut(pair: Pair, characters: int) -> Pair:
+    return pair[0][:characters].rstrip(), pair[1][:characters].rstrip()
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= 40 else f"{word[:40]}..."

@@ -1,0 +1,93 @@
+"""Saving an encoder and its tokenizer so that older releases of transformers read them too."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from relvec.errors import RelvecError
+from relvec.model.loading import quiet_transformers
+
+TOKENIZER_CONFIG = "tokenizer_config.json"
+
+# A model has one of these files, with an entry that no other program's file of that name is likely to have.
+CONFIGS = {"config.json": "model_type", "adapter_config.json": "peft_type"}
+
+# What an older model may have left in a folder that a new one is saved to. No more: files of the user's may be there.
+MODEL_FILES = (
+    "model.safetensors",
+    "model-*-of-*.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model-*-of-*.bin",
+    "pytorch_model.bin.index.json",
+    "config.json",
+    "adapter_model.safetensors",
+    "adapter_config.json",
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+)
+
+
+def check_output(folder: Path) -> None:
+    """A model can be saved there: in place of an older one, or beside files that have other names than a model's."""
+    place = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if not place.is_dir():
+        raise RelvecError(f"{place} is a file; choose a folder for the model.")
+    if not os.access(place, os.W_OK):
+        raise RelvecError(f"{place} cannot be written to; choose another folder for the model.")
+    found = (path for name in ("README.md", *MODEL_FILES) for path in folder.glob(name))
+    other = next((path for path in found if not path.is_dir()), None)
+    if other is not None and not any(_has_entry(folder / name, entry) for name, entry in CONFIGS.items()):
+        raise RelvecError(f"{folder} has a {other.name} that is no model's; choose another folder, or move it away.")
+
+
+def check_unused(folder: Path, own_files: Sequence[str] = ()) -> None:
+    """A run does not replace the model of a folder, unless one of its own files says that it has been there."""
+    check_output(folder)
+    is_own = any((folder / name).exists() for name in own_files)
+    if not is_own and any((folder / name).exists() for name in CONFIGS):
+        raise RelvecError(f"{folder} holds a model already; choose another output, or remove it.")
+
+
+def _has_entry(path: Path, entry: str) -> bool:
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(settings, dict) and entry in settings
+
+
+def save_encoder(encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    """Write a plain encoder folder: safetensors, configuration, tokenizer."""
+    with quiet_transformers():
+        encoder.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    path = folder / TOKENIZER_CONFIG
+    settings = older_spelling(json.loads(path.read_text(encoding="utf-8")))
+    path.write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def older_spelling(settings: dict[str, Any]) -> dict[str, Any]:
+    """A tokenizer's settings in the spelling that transformers 4 wrote and both 4 and 5 read.
+
+    >>> older_spelling({"tokenizer_class": "TokenizersBackend", "extra_special_tokens": ["<v0>"], "is_local": True})
+    {'tokenizer_class': 'PreTrainedTokenizerFast', 'additional_special_tokens': ['<v0>']}
+    """
+    kept = {name: value for name, value in settings.items() if name not in ("is_local", "local_files_only")}
+    if kept.get("tokenizer_class") == "TokenizersBackend":
+        kept["tokenizer_class"] = "PreTrainedTokenizerFast"
+    if isinstance(kept.get("extra_special_tokens"), list):
+        kept["additional_special_tokens"] = kept.pop("extra_special_tokens")
+    return kept

@@ -1,0 +1,1 @@
+"""What outlives a process: the cache of what was computed, and the journal of what was done."""

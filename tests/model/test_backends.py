@@ -1,0 +1,223 @@
+"""Which models open quickly, and what becomes of the others."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from relvec import RelBERT, RelvecError
+from relvec.hub.catalogue import BUNDLED_MODELS
+from relvec.index.pair_index import PairIndex
+from relvec.model.adapter import CONFIG_NAME, KEY_PREFIX, WEIGHTS_NAME
+from relvec.model.backends import open_model
+from relvec.model.numpy_backend.model import QuickModel
+from relvec.model.numpy_backend.network import ARCHITECTURES
+
+PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("cats", "dogs")]
+
+
+@pytest.fixture
+def copy(quick_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(quick_folder, tmp_path / "copy"))
+
+
+def set_config(folder: Path, **changes: Any) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_both_architectures_open_quickly(quick_folder: Path) -> None:
+    assert isinstance(open_model(quick_folder), QuickModel)
+
+
+def test_a_device_asks_for_torch(quick_folder: Path) -> None:
+    assert isinstance(open_model(quick_folder, "cpu"), RelBERT)
+
+
+def test_every_bundled_model_is_of_a_quick_architecture() -> None:
+    for model in BUNDLED_MODELS.values():
+        assert json.loads((model.folder / "config.json").read_text())["model_type"] in ARCHITECTURES
+
+
+@pytest.mark.parametrize("architecture", ["roberta", "albert", "xlm-roberta", "distilbert"])
+def test_other_architectures_are_encoded_by_torch(tiny_folders: Callable[[str], Path], architecture: str) -> None:
+    folder = tiny_folders(architecture)
+    model = open_model(folder)
+    assert isinstance(model, RelBERT)
+    assert model.name == folder.name
+    np.testing.assert_array_equal(model.encode(PAIRS), RelBERT.from_pretrained(folder).encode(PAIRS))
+
+
+@pytest.mark.parametrize("changes", [{"hidden_act": "relu"}, {"hidden_act": "gelu_new"}])
+def test_another_activation_is_left_to_torch(copy: Path, changes: dict[str, Any]) -> None:
+    set_config(copy, **changes)
+    assert isinstance(open_model(copy), RelBERT)
+
+
+def test_a_pickled_checkpoint_is_left_to_torch(copy: Path) -> None:
+    torch.save(load_file(copy / "model.safetensors"), copy / "pytorch_model.bin")
+    (copy / "model.safetensors").unlink()
+    assert isinstance(open_model(copy), RelBERT)
+
+
+def test_weights_in_several_files_are_left_to_torch(copy: Path) -> None:
+    RelBERT.from_pretrained(copy).encoder.save_pretrained(copy, max_shard_size="10KB")
+    (copy / "model.safetensors").unlink(missing_ok=True)
+    assert isinstance(open_model(copy), RelBERT)
+
+
+def test_weights_of_another_type_are_left_to_torch(copy: Path) -> None:
+    tensors = {name: tensor.bfloat16() for name, tensor in load_file(copy / "model.safetensors").items()}
+    save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
+    assert isinstance(open_model(copy), RelBERT)
+
+
+def test_weights_under_other_names_are_left_to_torch(copy: Path) -> None:
+    kind = json.loads((copy / "config.json").read_text())["model_type"]
+    tensors = {f"{kind}.{name}": tensor for name, tensor in load_file(copy / "model.safetensors").items()}
+    save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
+    assert isinstance(open_model(copy), RelBERT)
+
+
+def message(call: Callable[[], object]) -> str:
+    with pytest.raises(RelvecError) as found:
+        call()
+    return str(found.value)
+
+
+def cut_weights(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def empty_weights(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"")
+
+
+def no_weights(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+
+
+def missing_tensor(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["encoder.layer.1.output.dense.bias"]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def broken_config(folder: Path) -> None:
+    (folder / "config.json").write_text("{")
+
+
+def broken_prompt(folder: Path) -> None:
+    set_config(folder, relbert_config={"template": 3})
+
+
+def broken_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").write_text("{}")
+
+
+def unknown_pooling(folder: Path) -> None:
+    set_config(folder, relbert_config={"aggregation_mode": "max"})
+
+
+BREAKS = [cut_weights, empty_weights, no_weights, missing_tensor, broken_config, broken_prompt, broken_tokenizer]
+
+
+@pytest.mark.parametrize("spoil", [*BREAKS, unknown_pooling])
+def test_a_broken_folder_gets_the_message_of_relbert(copy: Path, spoil: Callable[[Path], None]) -> None:
+    spoil(copy)
+    assert message(lambda: open_model(copy)) == message(lambda: RelBERT.from_pretrained(copy))
+
+
+def unfit(folder: Path) -> None:
+    tensors = load_file(folder / WEIGHTS_NAME)
+    name = next(name for name in tensors if "lora_A" in name)
+    save_file(tensors | {name: torch.zeros(2, 3)}, folder / WEIGHTS_NAME)
+
+
+def stray(folder: Path) -> None:
+    key = f"{KEY_PREFIX}pooler.dense.lora_"
+    extra = {f"{key}A.weight": torch.zeros(2, 16), f"{key}B.weight": torch.zeros(16, 2)}
+    save_file(load_file(folder / WEIGHTS_NAME) | extra, folder / WEIGHTS_NAME)
+
+
+def unreadable(folder: Path) -> None:
+    (folder / WEIGHTS_NAME).write_bytes(b"not weights")
+
+
+def dora(folder: Path) -> None:
+    (folder / CONFIG_NAME).write_text(json.dumps(json.loads((folder / CONFIG_NAME).read_text()) | {"use_dora": True}))
+
+
+def half_a_pair(folder: Path) -> None:
+    tensors = load_file(folder / WEIGHTS_NAME)
+    del tensors[next(name for name in tensors if "lora_B" in name)]
+    save_file(tensors, folder / WEIGHTS_NAME)
+
+
+def extra(folder: Path) -> None:
+    tensors = load_file(folder / WEIGHTS_NAME) | {f"{KEY_PREFIX}pooler.dense.lora_bias": torch.zeros(2)}
+    save_file(tensors, folder / WEIGHTS_NAME)
+
+
+def empty(folder: Path) -> None:
+    save_file({}, folder / WEIGHTS_NAME)
+
+
+@pytest.mark.parametrize("spoil", [unfit, stray, half_a_pair, extra, empty, unreadable, dora])
+def test_a_broken_adapter_gets_the_message_of_relbert(
+    quick_folder: Path, adapted: Callable[[Path], Path], spoil: Callable[[Path], None]
+) -> None:
+    folder = adapted(quick_folder)
+    spoil(folder)
+    assert message(lambda: open_model(folder)) == message(lambda: RelBERT.from_pretrained(folder))
+
+
+def test_an_index_of_relbert_is_searched_quickly(quick_folder: Path) -> None:
+    model, quick = RelBERT.from_pretrained(quick_folder), open_model(quick_folder)
+    index = PairIndex.of(model, PAIRS)
+    expected = index.neighbours(model, ("barista", "coffee"))
+    found = index.neighbours(quick, ("barista", "coffee"))
+    assert [each.pair for each in found] == [each.pair for each in expected]
+    assert [each.score for each in found] == pytest.approx([each.score for each in expected], abs=1e-5)
+
+
+def test_an_index_of_another_model_is_refused(tiny_folders: Callable[[str], Path]) -> None:
+    index = PairIndex.of(RelBERT.from_pretrained(tiny_folders("bert")), PAIRS)
+    with pytest.raises(RelvecError, match="made with another model"):
+        index.neighbours(open_model(tiny_folders("mpnet")), ("cup", "tea"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["similarity", "Paris:France", "cup:tea"],
+        ["solve", "Paris:France", "cup:tea", "cats:dogs"],
+        ["neighbours", "barista:coffee", "--index", "my.index"],
+        ["complete", "Paris:France", "Tokyo", "--index", "my.index"],
+        ["embed", "pairs.txt", "-o", "vectors.npz"],
+    ],
+    ids=lambda arguments: str(arguments[0]),
+)
+def test_small_commands_never_import_torch(
+    tiny_folders: Callable[[str], Path], tmp_path: Path, arguments: list[str]
+) -> None:
+    folder = tiny_folders("mpnet")
+    PairIndex.of(RelBERT.from_pretrained(folder), PAIRS).save(tmp_path / "my.index")
+    (tmp_path / "pairs.txt").write_text("Paris:France\n")
+    code = "import sys\nfrom relvec.cli.app import app\n"
+    code += "try:\n    app()\nexcept SystemExit as stop:\n    assert not stop.code\n"
+    code += "slow = {'torch', 'transformers', 'scipy', 'pandas', 'huggingface_hub'} & sys.modules.keys()\n"
+    code += "assert not slow, slow"
+    command = [sys.executable, "-c", code, *arguments, "-m", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=dict(os.environ))
+    assert done.returncode == 0, done.stderr

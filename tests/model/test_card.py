@@ -1,0 +1,56 @@
+"""The card of a model says to the hub and to people what the model is, and nothing that nobody knows."""
+
+from typing import Any
+
+import pytest
+from huggingface_hub import ModelCard
+
+from relvec import RelBERT
+from relvec.hub.catalogue import BASE_MODELS
+from relvec.model.card import model_card
+
+
+def head(model: RelBERT) -> dict[str, Any]:
+    """What the hub reads of the card."""
+    return ModelCard(model_card(model)).data.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("base", "hub_id"),
+    [
+        ("minilm", BASE_MODELS["minilm"].hub_id),
+        ("relvec-mpnet", BASE_MODELS["mpnet"].hub_id),
+        ("relbert/relbert-roberta-base", "relbert/relbert-roberta-base"),
+    ],
+)
+def test_a_base_of_the_catalogue_is_named_as_the_hub_knows_it(tiny: RelBERT, base: str, hub_id: str) -> None:
+    tiny.training_record = {"base": base}
+    assert head(tiny)["base_model"] == hub_id
+
+
+def test_a_base_that_was_itself_trained_is_shown_beside_the_language_model(tiny: RelBERT) -> None:
+    tiny.training_record = {"base": "soft-prompt", "language_model": "minilm"}
+    assert head(tiny)["base_model"] == BASE_MODELS["minilm"].hub_id
+    assert "| base | soft-prompt |\n| language model | minilm |" in model_card(tiny)
+
+
+@pytest.mark.parametrize("record", [{}, {"base": "/home/me/encoder"}])
+def test_an_unknown_base_or_licence_is_left_out(tiny: RelBERT, record: dict[str, Any]) -> None:
+    tiny.training_record = record
+    assert head(tiny).keys() == {"language", "library_name", "pipeline_tag", "tags"}
+
+
+def test_the_owner_of_a_model_may_state_its_licence(tiny: RelBERT) -> None:
+    tiny.training_record = {"license": "mit"}
+    assert head(tiny)["license"] == "mit"
+
+
+@pytest.mark.parametrize(("name", "source"), [("mine", "path/to/this/folder"), ("relvec-small", "relvec-small")])
+def test_the_card_says_how_the_model_is_loaded(tiny: RelBERT, name: str, source: str) -> None:
+    tiny.name = name
+    assert f'RelBERT.from_pretrained("{source}")' in model_card(tiny)
+
+
+@pytest.mark.parametrize("part", ["for comparing relations", "English", "direction of a pair matters", "Ushio, Asahi"])
+def test_the_card_says_what_the_model_is_for_and_whom_to_cite(tiny: RelBERT, part: str) -> None:
+    assert part in model_card(tiny)
