@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from relvec import RelBERT, RelvecError, embedding_file
+from relvec import RelBERT, RelvecError
 from relvec.index.building import build_index, extend_index
 from relvec.index.pair_index import PairIndex
+from relvec.model import embed as embedding_file
 
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("Paris", "France"), ("cats", "dogs"), ("a", "b")]
 DISTINCT = list(dict.fromkeys(PAIRS))

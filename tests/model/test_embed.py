@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from relvec import RelBERT, RelvecError, embedding_file
+from relvec import RelBERT, RelvecError
+from relvec.model import embed as embedding_file
 from relvec.model.embed import embed_to_file, writer_for
 
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("Paris", "France"), ("cats", "dogs")]

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from relvec.cli.evaluate_options import Runs, typed_command
-from relvec.cli.options import DataDir, Device, Json, Model, print_json, print_table
+from relvec.cli.options import DataDir, Device, Json, Model
+from relvec.cli.output import print_json, print_table
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.io.paths import expanded
@@ -60,7 +61,7 @@ def unseen(
     else:
         columns = found.columns()
         title = f"F1 without category {category} (difference to the model trained on all)"
-        print_table(columns, found.rows(), title=title, right=tuple(columns[1:]))
+        print_table(columns, found.rows(), title=title)
 
 
 @app.command("map")

@@ -1,7 +1,8 @@
 """relvec baselines: what a model can be compared with."""
 
 from relvec.baselines.registry import BASELINES
-from relvec.cli.options import Json, print_json, print_table
+from relvec.cli.options import Json
+from relvec.cli.output import print_json, print_table
 
 
 def baseline_rows() -> list[dict[str, object]]:

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from relvec.cli.neighbours import Index
-from relvec.cli.options import Device, Json, Model, load_model, print_json, print_table, start_quickly
+from relvec.cli.options import Device, Json, Model, load_model, start_quickly
+from relvec.cli.output import print_json, print_table
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.pairs import Pair, as_word, parse_pair
@@ -37,7 +38,7 @@ def complete(
         print_json({"pair": f"{a}:{b}", "head": c, "words": words})
         return
     table = [[word, f"{score:.3f}"] for word, score in found]
-    print_table(["word", "score"], table, title=f"{a} is to {b} as {c} is to", right=("score",))
+    print_table(["word", "score"], table, title=f"{a} is to {b} as {c} is to")
 
 
 def parse_analogy(parts: list[str]) -> tuple[Pair, str]:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import DataDir, Json, print_json, print_table
+from relvec.cli.options import DataDir, Json
+from relvec.cli.output import print_json, print_table
 from relvec.data.audit import audit
 from relvec.data.overlap import near_pairs
 from relvec.data.rated import RatedRelation
@@ -38,7 +39,7 @@ def list_sources(json: Json = False) -> None:
         ["<path>", *blank, "", "a file or folder of yours", ".jsonl, .csv, .tsv, .toml, or SemEval's own folder"]
     )
     table.append(["<owner/name>", *blank, "", "hub", "a dataset in the form of the authors'"])
-    print_table([_shown(name) for name in rows[0]], table, right=tuple(map(_shown, _counts([]))))
+    print_table([_shown(name) for name in rows[0]], table)
 
 
 @app.command()
@@ -70,7 +71,7 @@ def check(
         table.append(["problems", str(len(problems))])
         if near is not None:
             table.append(["in a benchmark but for the words' endings", str(near)])
-        print_table(["count", source], table, right=(source,))
+        print_table(["count", source], table)
         if problems:
             print_table(columns, rows)
     if benchmarks is None:

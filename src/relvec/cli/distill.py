@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import DataDir, Device, Json, print_json, print_table
+from relvec.cli.options import DataDir, Device, Json
+from relvec.cli.output import print_json, print_table
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.training.limits import LARGEST_SEED
@@ -93,7 +94,7 @@ def distill(
             counts = {name.replace(" ", "_"): count for name, count in plan.counts.items()}
             print_json({**counts, **{name: value for name, value in asdict(plan).items() if name != "counts"}})
         else:
-            print_table(["what", "how much"], plan.rows(), right=("how much",))
+            print_table(["what", "how much"], plan.rows())
         return
     progress = distiller.fit()
     before, after = progress.held_out[0], progress.held_out[progress.best_step]

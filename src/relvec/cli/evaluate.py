@@ -15,7 +15,8 @@ from relvec.cli.evaluate_options import (
     summary,
     typed_command,
 )
-from relvec.cli.options import Model, print_json, print_table, with_shared_options
+from relvec.cli.options import Model, with_shared_options
+from relvec.cli.output import print_json, print_table
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.io.paths import expanded
@@ -190,7 +191,7 @@ def loss(
         print_json(summary(record))
     else:
         rows = [[key, f"{value:.4f}"] for key, value in record.metrics.items() if isinstance(value, float)]
-        print_table(["measure", "value"], rows, title=f"{system.name} on {data}", right=("value",))
+        print_table(["measure", "value"], rows, title=f"{system.name} on {data}")
 
 
 def _fallback(

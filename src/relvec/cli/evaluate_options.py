@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relvec.baselines.registry import chosen_settings
-from relvec.cli.options import DataDir, Device, Json, print_json, print_table
+from relvec.cli.options import DataDir, Device, Json
+from relvec.cli.output import print_json, print_table
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
 
@@ -95,10 +96,7 @@ class Run:
             print_json([summary(record) for record in records])
             return
         rows = [[cell(record) for cell in columns.values()] for record in records]
-        print_table(list(columns), rows, title=title, right=tuple(name for name in columns if name not in _TEXTS))
-
-
-_TEXTS = ("dataset", "scoring")
+        print_table(list(columns), rows, title=title)
 
 
 def typed_command() -> str:

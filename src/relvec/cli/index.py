@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Json, Model, print_json, print_table
+from relvec.cli.options import Device, Json, Model
+from relvec.cli.output import print_json, print_table
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.index.kinds import KINDS, check_kind, faiss
 from relvec.index.storage import check_unused

@@ -1,6 +1,7 @@
 """relvec models: every model name that can be used."""
 
-from relvec.cli.options import Json, print_json, print_table
+from relvec.cli.options import Json
+from relvec.cli.output import print_json, print_table
 from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, Measured
 from relvec.hub.fetch import base_folder
 
@@ -76,7 +77,7 @@ def models(json: Json = False) -> None:
     table.append(["<folder>", "either", *nothing, "a saved model of yours", saved])
     table.append(["<owner/name>", "either", *nothing, "hub", "any encoder or relation model of the hub"])
     columns = ["name", "kind", "parameters", "download", "speed", "analogies (%)", "here", "source", "description"]
-    print_table(columns, table, right=("parameters", "download", "speed", "analogies (%)"))
+    print_table(columns, table)
 
 
 def _measured(measured: Measured) -> dict[str, object]:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Json, Model, load_model, pair_json, print_json, print_table, start_quickly
+from relvec.cli.options import Device, Json, Model, load_model, start_quickly
+from relvec.cli.output import pair_json, print_json, print_table
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.pairs import parse_pair
 
@@ -50,4 +51,4 @@ def neighbours(
     columns = ["pair", "similarity"] + ["relation"] * any(label for _, _, label in found)
     table = [[":".join(pair), f"{score:.3f}", label][: len(columns)] for pair, score, label in found]
     title = f"related as {', '.join(':'.join(pair) for pair in query)}"
-    print_table(columns, table, title=title, right=("similarity",))
+    print_table(columns, table, title=title)

@@ -1,6 +1,5 @@
 """Options that several commands share, and how they print."""
 
-import json
 import os
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from relvec.errors import RelvecError
-from relvec.pairs import Pair
 
 if TYPE_CHECKING:
     from relvec.model.relation_model import RelationModel
@@ -93,31 +91,3 @@ def load_model(model: str, device: str | None, *, quickly: bool = True, dtype: s
     from relvec.model.torch_backend import RelBERT
 
     return RelBERT.from_pretrained(model, device=device, dtype=dtype)
-
-
-def pair_json(pair: Pair) -> dict[str, Any]:
-    """A pair as people write it, and its words, which may have a colon themselves."""
-    return {"pair": ":".join(pair), "head": pair[0], "tail": pair[1]}
-
-
-def print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def print_table(
-    columns: list[str], rows: list[list[str]], title: str | None = None, right: tuple[str, ...] = ()
-) -> None:
-    """A table for people; plain tab-separated lines when the output is piped."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(markup=False, emoji=False, highlight=False)  # a user's word is no markup
-    if not console.is_terminal:
-        typer.echo("\n".join("\t".join(row) for row in [columns, *rows]))
-        return
-    table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.options import DataDir, Device, Dtype, Json, print_json, print_table, with_shared_options
+from relvec.cli.options import DataDir, Device, Dtype, Json, with_shared_options
+from relvec.cli.output import print_json, print_table
 from relvec.io.paths import expanded
 from relvec.training.limits import LARGEST_SEED
 
@@ -89,7 +90,6 @@ def manual(
         ["template", "validation loss", "", "text"],
         [[str(each.number), f"{each.loss:.4f}", "best" if each is best else "", each.template] for each in losses],
         title=f"Manual templates for {subject.base}",
-        right=("validation loss",),
     )
 
 
@@ -192,7 +192,6 @@ def search(
             for result in results
         ],
         title=f"{method} for {subject.base}",
-        right=("train loss", "validation loss"),
     )
     typer.echo(f"relvec train --prompt {quote(str(prompt_folder(output, results[0].lengths)))}", err=True)
 

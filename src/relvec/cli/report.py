@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Json, print_json, print_table
+from relvec.cli.options import Json
+from relvec.cli.output import print_json, print_table
 
 SHOWN = ("analogy", "classification", "classification_fine_tuned", "mapping")
 
@@ -29,7 +30,7 @@ def report(
             # Only whether a row was published, not by whom: that is on the page, and a terminal is narrow.
             short = tuple(replace(row, origin="published" if row.origin else "") for row in table.rows)
             titles, rows = text_rows(replace(table, rows=short))
-            print_table(titles, rows, title=table.title, right=tuple(titles[len(table.label_titles) : -1]))
+            print_table(titles, rows, title=table.title)
     for warning in dict.fromkeys(warning for table in tables for warning in table.warnings):
         typer.secho(f"Warning: {warning}", fg="yellow", err=True)
     typer.echo(f"{len(tables)} tables -> {output / 'results.md'}", err=True)

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Json, Model, ScoringOption, load_model, pair_json, print_json, print_table
+from relvec.cli.options import Device, Json, Model, ScoringOption, load_model
+from relvec.cli.output import pair_json, print_json, print_table
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.pairs import parse_pair
@@ -31,4 +32,4 @@ def similarity(
         print_json({"query": ":".join(query), "ranking": ranking})
     else:
         table = [[":".join(pair), f"{score:.3f}"] for pair, score in rows]
-        print_table(["pair", "similarity"], table, title=f"related as {':'.join(query)} is", right=("similarity",))
+        print_table(["pair", "similarity"], table, title=f"related as {':'.join(query)} is")

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Json, Model, ScoringOption, load_model, print_json, print_table
+from relvec.cli.options import Device, Json, Model, ScoringOption, load_model
+from relvec.cli.output import print_json, print_table
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.pairs import parse_pair
@@ -40,4 +41,4 @@ def solve(
             ["->" if index == solution.answer else "", name, f"{solution.scores[index]:.3f}"]
             for index, name in enumerate(names)
         ]
-        print_table(["", "choice", "similarity"], table, title=f"{':'.join(stem)} is as", right=("similarity",))
+        print_table(["", "choice", "similarity"], table, title=f"{':'.join(stem)} is as")

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from relvec.cli.options import LOSS_NAMES, DataDir, Json, print_json, print_table
+from relvec.cli.options import LOSS_NAMES, DataDir, Json
+from relvec.cli.output import print_json, print_table
 from relvec.errors import RelvecError
 
 
@@ -89,7 +90,7 @@ def train(
         if json:
             print_json(asdict(plan))
         else:
-            print_table(["what", "how much"], plan.rows(), right=("how much",))
+            print_table(["what", "how much"], plan.rows())
         return
     progress = run.train(recipe, output, data_dir)
     run.leave_processes()
