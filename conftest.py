@@ -171,10 +171,11 @@ def tiny(tiny_folder: Path) -> RelBERT:
 
 
 @pytest.fixture(autouse=True)
-def _doctest_setting(
+def _own_places(
     request: pytest.FixtureRequest, doctest_namespace: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Doctests know `tiny_model` and write into an empty folder."""
+    """Every test has a cache of its own; doctests know `tiny_model` and write into an empty folder."""
+    monkeypatch.setenv("RELVEC_CACHE", str(tmp_path.with_name(f"{tmp_path.name}-cache")))
     if isinstance(request.node, pytest.DoctestItem):
         doctest_namespace["tiny_model"] = str(request.getfixturevalue("tiny_folder"))
         monkeypatch.chdir(tmp_path)

@@ -14,8 +14,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.hub.cache import cache_folder
 from relvec.pairs import Pair
+from relvec.storage.cache import cache_folder
 
 PEER = "relbert==2.0.2"
 BESIDE_PEER = ("torch==2.13.0", "transformers<5", "huggingface-hub<1", "datasets<4", "scikit-learn", "tqdm")

@@ -18,9 +18,9 @@ from typing import IO, Any
 from relvec.baselines.likelihood import Likelihood
 from relvec.baselines.text_cache import TextCache
 from relvec.errors import RelvecError
-from relvec.hub.cache import cache_folder as default_cache_folder
 from relvec.hub.network import offline
 from relvec.progress import progress_bar
+from relvec.storage.cache import cache_folder as default_cache_folder
 
 KEY_VARIABLES = ("RELVEC_API_KEY", "OPENAI_API_KEY")
 LONGEST_PAUSE_SECONDS = 60.0

@@ -22,12 +22,12 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_N
 from relvec.baselines.likelihood import Likelihood
 from relvec.baselines.text_cache import TextCache
 from relvec.errors import RelvecError, one_of
-from relvec.hub.cache import cache_folder as default_cache_folder
 from relvec.hub.models import resolve
 from relvec.io.paths import expanded
 from relvec.model.loading import load_config, pick_device, pick_dtype, quiet_transformers, token_limit
 from relvec.model.relation_model import PROBES
 from relvec.progress import progress_bar
+from relvec.storage.cache import cache_folder as default_cache_folder
 
 Kind = Literal["causal", "masked"]
 

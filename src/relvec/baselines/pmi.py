@@ -12,11 +12,11 @@ from relvec.baselines.count_cache import CountCache
 from relvec.data.benchmarks.analogy import Question
 from relvec.errors import RelvecError
 from relvec.evaluation.analogy import Scores
-from relvec.hub.cache import cache_folder
 from relvec.io.paths import expanded
 from relvec.io.streams import checksum, unpacked
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
+from relvec.storage.cache import cache_folder
 
 WINDOW = 10
 BLOCKS_PER_SAVE = 64

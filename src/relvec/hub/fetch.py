@@ -10,17 +10,17 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from relvec.errors import RelvecError
-from relvec.hub.cache import cache_folder
 from relvec.hub.catalogue import BaseModel, Package
 from relvec.hub.network import HUB_PATIENCE_SECONDS, hub_answers, offline
 from relvec.progress import progress_bar
+from relvec.storage.cache import cache_folder
+from relvec.storage.lock import writing
 
 logger = logging.getLogger(__name__)
 
@@ -42,13 +42,9 @@ def fetch(model: BaseModel, show_progress: bool | None = None) -> Path:
             f"The base model {model.name!r} is not in {folder.parent} and the network is switched off; "
             f"run `relvec fetch {model.name}` where it is on, or copy the folder {folder.name} there."
         )
-    from filelock import FileLock
-
     staging = folder.with_name(f".{folder.name}.partial")
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder.parent).close()  # a lock on a read-only place would wait for ever
-        with FileLock(staging.with_suffix(".lock")):
+        with writing(folder, wait=True):
             if not folder.is_dir():  # another process may have fetched it while this one waited
                 _fetch_into(staging, model, show_progress)
                 (staging / "model").replace(folder)

@@ -1,5 +1,6 @@
 """Writing files so that a reader never meets half of one."""
 
+import glob
 import os
 import shutil
 import tempfile
@@ -8,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from relvec.errors import RelvecError
+
+_TEMPORARY = "relvec_"  # in the name of what is still being written, so that it can be told from a user's file
 
 
 @contextmanager
@@ -21,7 +24,7 @@ def written_whole(path: str | Path) -> Iterator[Path]:
     """
     target = Path(path)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=target.suffix)
     except OSError as error:
         raise RelvecError(f"Cannot write {target}: {error.strerror}; choose another place.") from error
     os.close(handle)
@@ -53,7 +56,7 @@ def folder_written_whole(path: str | Path, stale: Collection[str] = (), first: C
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+        partial = Path(tempfile.mkdtemp(dir=target.parent, prefix=_prefix(target)))
     except OSError as error:
         raise RelvecError(f"Cannot write {target}: {error.strerror}; choose another place.") from error
     try:
@@ -72,6 +75,19 @@ def folder_written_whole(path: str | Path, stale: Collection[str] = (), first: C
         ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what killed writers of `path` have left beside it; whoever calls this holds the lock of `path`."""
+    for old in path.parent.glob(f"{glob.escape(_prefix(path))}*"):
+        if old.is_dir():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.unlink(missing_ok=True)
+
+
+def _prefix(path: Path) -> str:
+    return f".{path.name}.{_TEMPORARY}"
 
 
 def _umask() -> int:

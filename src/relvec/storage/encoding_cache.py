@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from relvec.errors import RelvecError
-from relvec.hub.cache import cache_folder
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
+from relvec.storage.cache import cache_folder
 from relvec.storage.growing_file import GrowingFile
 
 

@@ -1,0 +1,90 @@
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from relvec import RelvecError
+from relvec.io.files import folder_written_whole, written_whole
+from relvec.storage.lock import writing
+
+HOLDING = """
+import sys, time
+from relvec.storage.lock import writing
+with writing(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def held_by_another_process(output: Path) -> "subprocess.Popen[str]":
+    process = subprocess.Popen([sys.executable, "-c", HOLDING, output], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def test_a_second_writer_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
+    output = tmp_path / "vectors.npz"
+    with held_by_another_process(output) as process:
+        with pytest.raises(RelvecError, match=r"Another run is writing .*vectors\.npz; wait for it"), writing(output):
+            pass
+        with writing(tmp_path / "other.npz"):
+            pass
+        process.kill()
+    with writing(output):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_waits_comes_after_the_first(tmp_path: Path) -> None:
+    order: list[int] = []
+
+    def write(number: int) -> None:
+        with writing(tmp_path / "index", wait=True):
+            order.append(number)
+            time.sleep(0.02)
+            order.append(number)
+
+    threads = [Thread(target=write, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert order[::2] == order[1::2]
+    assert sorted(order[::2]) == list(range(6))
+
+
+def test_waiting_for_oneself_is_refused(tmp_path: Path) -> None:
+    with (
+        writing(tmp_path / "index", wait=True),
+        pytest.raises(RelvecError, match="leave out this write"),
+        writing(tmp_path / "index", wait=True),
+    ):
+        pass
+
+
+KILLED = """
+import os, sys
+from relvec.io.files import folder_written_whole, written_whole
+with written_whole(sys.argv[1]), folder_written_whole(sys.argv[2]):
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_the_next_writer_removes_what_a_killed_one_left_and_nothing_else(tmp_path: Path) -> None:
+    file, folder = tmp_path / "v.npz", tmp_path / "model"
+    subprocess.run([sys.executable, "-c", KILLED, file, folder], check=False)
+    mine = [tmp_path / ".v.npz.backup", tmp_path / "v.npz.partial"]
+    for path in mine:
+        path.write_text("mine")
+    assert len(list(tmp_path.iterdir())) == 4
+    with writing(file):
+        assert len(list(tmp_path.glob(".v.npz.relvec_*"))) == 0
+        with written_whole(file) as partial:
+            partial.write_text("whole")
+    with writing(folder), folder_written_whole(folder) as partial:
+        (partial / "config.json").write_text("{}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".v.npz.backup", "model", "v.npz", "v.npz.partial"]
