@@ -32,7 +32,7 @@ from transformers import (
     XLMRobertaTokenizer,
 )
 
-from relvec import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 
 torch.set_num_threads(1)  # tiny models only lose by sharing their work
 
@@ -137,7 +137,7 @@ def build_tiny(architecture: str, folder: Path) -> Path:
         for name, weight in encoder.named_parameters():
             if "norm" not in name.lower():
                 weight.normal_(0, 0.5)  # the usual 0.02 would make all vectors of so small a model alike
-    RelBERT(encoder, tokenizer, "[h] is the <mask> of [t]", name=folder.name).save_pretrained(folder)
+    TorchRelBERT(encoder, tokenizer, "[h] is the <mask> of [t]", name=folder.name).save_pretrained(folder)
     return folder
 
 
@@ -166,8 +166,8 @@ def tiny_folder(tiny_folders: Callable[[str], Path]) -> Path:
 
 
 @pytest.fixture
-def tiny(tiny_folder: Path) -> RelBERT:
-    return RelBERT.from_pretrained(tiny_folder)
+def tiny(tiny_folder: Path) -> TorchRelBERT:
+    return TorchRelBERT.from_pretrained(tiny_folder)
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from stopwatch import Stopwatch
 
-from relvec import RelBERT
 from relvec.data.readers import read_rated
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.training.recipe import Recipe
 from relvec.training.trainer import Trainer
@@ -38,7 +38,7 @@ def train(output: Path, data: str, pairs: list[Pair], settings: dict[str, Any]) 
     clock = Stopwatch()
     known, held_out = (read_rated(Path(data) / f"{part}.jsonl") for part in ("train", "validation"))
     recipe = Recipe().changed(settings)
-    model = RelBERT.from_pretrained(recipe.base, template=recipe.template, pooling=recipe.pooling, device="cpu")
+    model = TorchRelBERT.from_pretrained(recipe.base, template=recipe.template, pooling=recipe.pooling, device="cpu")
     trainer = TimedTrainer(model, known, held_out, recipe, output)
     trainer.clock, trainer.seconds, trainer.pairs = clock, [], pairs
     trainer.fit(show_progress=False)

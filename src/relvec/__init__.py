@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from relvec.errors import RelvecError
-    from relvec.model.torch_backend import RelBERT
+    from relvec.model.relation_model import RelBERT
     from relvec.pairs import Prototype
     from relvec.prompts import Template
     from relvec.sklearn import RelationEmbedder
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "RelBERT": "relvec.model.torch_backend",
+    "RelBERT": "relvec.model.relation_model",
     "RelationEmbedder": "relvec.sklearn",
     "Prototype": "relvec.pairs",
     "Template": "relvec.prompts",
@@ -30,7 +30,7 @@ __all__ = ["Prototype", "RelBERT", "RelationEmbedder", "RelvecError", "Template"
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use, so that `relvec --help` does not wait for torch."""
+    """Import on first use, so that `relvec --help` waits for neither numpy nor torch."""
     if name not in _HOMES:
         raise AttributeError(f"module 'relvec' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

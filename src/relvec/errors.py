@@ -1,10 +1,26 @@
 """The one error that users see: what was wrong, where, and how to mend it; and the warnings."""
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 Word = TypeVar("Word", bound=str)
+
+# The extra that brings a package which a plain installation lacks.
+EXTRAS = {
+    "accelerate": "train",
+    "gensim": "evaluate",
+    "joblib": "evaluate",
+    "matplotlib": "evaluate",
+    "peft": "train",
+    "pyarrow": "parquet",
+    "scipy": "evaluate",
+    "sklearn": "evaluate",
+    "tensorboard": "train",
+    "torch": "torch",
+    "transformers": "torch",
+}
 
 
 class RelvecError(ValueError):
@@ -30,6 +46,24 @@ class UnknownWordsWarning(UserWarning):
 
 class LeftOutWarning(UserWarning):
     """A part of the data is not used; the message is one sentence that ends in what would change that."""
+
+
+@contextmanager
+def needed_for(what: str) -> Iterator[None]:
+    """Imports in this block that fail for want of an extra become one sentence with the command that brings it.
+
+    >>> with needed_for("Training"):
+    ...     raise ModuleNotFoundError(name="torch.nn")
+    Traceback (most recent call last):
+    relvec.errors.RelvecError: Training needs torch; run pip install 'relvec[torch]'.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        raise RelvecError(f"{what} needs {package}; run pip install 'relvec[{EXTRAS[package]}]'.") from error
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

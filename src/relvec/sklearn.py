@@ -15,7 +15,7 @@ except ImportError as error:
     raise RelvecError("RelationEmbedder needs scikit-learn; run pip install 'relvec[sklearn]'.") from error
 
 if TYPE_CHECKING:
-    from relvec.model.torch_backend import RelBERT
+    from relvec.model.relation_model import RelBERT
 
 
 class RelationEmbedder(TransformerMixin, BaseEstimator):
@@ -70,7 +70,7 @@ class RelationEmbedder(TransformerMixin, BaseEstimator):
         return True
 
     def _loaded_model(self) -> "RelBERT":
-        from relvec.model.torch_backend import RelBERT
+        from relvec.model.relation_model import RelBERT
 
         if isinstance(self.model, RelBERT):
             return self.model

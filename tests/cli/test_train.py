@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from relvec import RelBERT
 from relvec.cli.options import LOSS_NAMES
 from relvec.model.adapter import adapter_config
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.training.losses import LOSSES
 
 Relvec = Callable[..., Any]
@@ -42,7 +42,9 @@ def test_train_and_merge_make_models_that_load(
     assert (model / "README.md").exists()
     assert relvec("merge", model, "-o", tmp_path / "plain").code == 0
     assert not (tmp_path / "plain" / "adapter_config.json").exists()
-    assert RelBERT.from_pretrained(tmp_path / "plain").fingerprint == RelBERT.from_pretrained(model).fingerprint
+    assert (
+        TorchRelBERT.from_pretrained(tmp_path / "plain").fingerprint == TorchRelBERT.from_pretrained(model).fingerprint
+    )
 
 
 @pytest.mark.parametrize("rank", ["0", "2"])
@@ -68,7 +70,7 @@ def test_the_learning_rate_of_a_run_suits_what_is_trained(
     relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path, options: list[str], rate: float
 ) -> None:
     assert relvec("train", "--data", data, "--base", tiny_folder, "-o", tmp_path / "model", *options, *QUICK).code == 0
-    assert RelBERT.from_pretrained(tmp_path / "model").training_record["recipe"]["learning_rate"] == rate
+    assert TorchRelBERT.from_pretrained(tmp_path / "model").training_record["recipe"]["learning_rate"] == rate
 
 
 def test_merge_writes_the_mean_of_two_runs_as_an_adapter(
@@ -79,12 +81,12 @@ def test_merge_writes_the_mean_of_two_runs_as_an_adapter(
         common = ["train", "--data", data, "--base", tiny_folder, "--lora", "2", "--set", f"seed={seed}", *QUICK]
         assert relvec(*common, "-o", run).code == 0
     assert relvec("merge", *runs, "--lora", "4", "-o", tmp_path / "mean").code == 0
-    mean = RelBERT.from_pretrained(tmp_path / "mean")
+    mean = TorchRelBERT.from_pretrained(tmp_path / "mean")
     recipe = mean.training_record["recipe"]
     assert (recipe["averaged"], recipe["seed"]) == (["first", "second"], [0, 1])
     assert "metrics" not in mean.training_record
     name = "encoder.layer.0.attention.self.query.weight"
-    weights = [RelBERT.from_pretrained(run).encoder.get_parameter(name).detach() for run in runs]
+    weights = [TorchRelBERT.from_pretrained(run).encoder.get_parameter(name).detach() for run in runs]
     torch.testing.assert_close(
         mean.encoder.get_parameter(name).detach(), (weights[0] + weights[1]) / 2, atol=1e-5, rtol=0
     )
@@ -97,7 +99,7 @@ def test_merge_makes_one_adapter_of_a_pile(relvec: Relvec, tiny_folder: Path, da
         assert relvec("train", "--data", data, "--base", base, "--lora", "2", "-o", run, *QUICK).code == 0
     assert relvec("merge", upper, "--lora", "4", "-o", both).code == 0
     assert adapter_config(both)["base_model_name_or_path"] == str(tiny_folder)
-    one, pile = RelBERT.from_pretrained(both), RelBERT.from_pretrained(upper)
+    one, pile = TorchRelBERT.from_pretrained(both), TorchRelBERT.from_pretrained(upper)
     assert one.training_record["recipe"]["started_from"] == str(lower)
     name = "encoder.layer.0.attention.self.query.weight"
     torch.testing.assert_close(one.encoder.get_parameter(name), pile.encoder.get_parameter(name), atol=1e-5, rtol=0)
@@ -111,11 +113,11 @@ def test_merge_never_replaces_what_it_reads(
     shutil.copytree(tiny_folder, base)
     for below, run in ((base, lower), (lower, upper)):
         assert relvec("train", "--data", data, "--base", below, "--lora", "2", "-o", run, *QUICK).code == 0
-    before = RelBERT.from_pretrained(upper).fingerprint
+    before = TorchRelBERT.from_pretrained(upper).fingerprint
     for output in (base, lower, upper):
         result = relvec("merge", tiny_folder, upper, "--lora", rank, "-o", output)
         assert (result.code, f"holds {upper}, or what it stands on; choose another" in result.err) == (2, True)
-    assert RelBERT.from_pretrained(upper).fingerprint == before
+    assert TorchRelBERT.from_pretrained(upper).fingerprint == before
 
 
 def test_merge_does_not_replace_another_model(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:

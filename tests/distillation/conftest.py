@@ -8,10 +8,10 @@ import pytest
 import torch
 from transformers import AutoModel, BertConfig
 
-from relvec import RelBERT
 from relvec.distillation.distiller import Distiller, Settings
 from relvec.distillation.pool import Sources, make_pool
 from relvec.model.cached_vectors import ModelVectors
+from relvec.model.torch_backend import TorchRelBERT
 
 WORDS = (
     *("Paris", "France", "Tokyo", "Japan", "barista", "coffee", "wine", "cup", "tea"),
@@ -23,7 +23,7 @@ QUICK: dict[str, Any] = {"steps": 6, "batch_size": 16, "learning_rate": 3e-3, "e
 @pytest.fixture(scope="session")
 def small_folder(tiny_folders: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A plain BERT of 8 dimensions; the tiny teacher has 16."""
-    tokenizer = RelBERT.from_pretrained(tiny_folders("bert")).tokenizer
+    tokenizer = TorchRelBERT.from_pretrained(tiny_folders("bert")).tokenizer
     config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=8,
@@ -57,8 +57,8 @@ def pairs_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def make_distiller(tiny_folder: Path, small_folder: Path, pairs_file: Path, tmp_path: Path) -> Callable[..., Distiller]:
     def make(output: str = "student", **changes: Any) -> Distiller:
-        teacher = ModelVectors(RelBERT.from_pretrained(tiny_folder, pooling="mask"), tmp_path / "cache")
-        student = RelBERT.from_pretrained(small_folder, template="[h] <mask> [t]", pooling="mask")
+        teacher = ModelVectors(TorchRelBERT.from_pretrained(tiny_folder, pooling="mask"), tmp_path / "cache")
+        student = TorchRelBERT.from_pretrained(small_folder, template="[h] <mask> [t]", pooling="mask")
         pool = make_pool(Sources(files=(str(pairs_file),), data=()))
         settings = Settings(**QUICK | changes)
         base = str(small_folder) if settings.lora_rank else "small-bert"

@@ -7,9 +7,10 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from relvec import RelBERT, RelvecError
+from relvec import RelvecError
 from relvec.distillation.distiller import Distiller, HeldOut, Progress, Settings
 from relvec.distillation.run import make_plan
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.training.checkpoint import CHECKPOINT_NAME
 
 MakeDistiller = Callable[..., Distiller]
@@ -27,7 +28,7 @@ def test_the_saved_student_loads_as_relbert_and_as_a_plain_encoder(
 ) -> None:
     distiller = make_distiller()
     distiller.fit()
-    loaded = RelBERT.from_pretrained(tmp_path / "student")
+    loaded = TorchRelBERT.from_pretrained(tmp_path / "student")
     pairs = distiller.pool.held_out
     np.testing.assert_allclose(loaded.encode(pairs), distiller.student.encode(pairs), atol=1e-6)
     assert (loaded.dim, loaded.pooling, loaded.template.text) == (8, "mask", "[h] <mask> [t]")
@@ -44,7 +45,7 @@ def test_a_student_may_be_an_adapter_of_its_base(make_distiller: MakeDistiller, 
             assert torch.equal(weight, before[name])
     assert (tmp_path / "student" / "adapter_config.json").is_file()
     assert not (tmp_path / "student" / "model.safetensors").exists()
-    loaded = RelBERT.from_pretrained(tmp_path / "student")
+    loaded = TorchRelBERT.from_pretrained(tmp_path / "student")
     pairs = distiller.pool.held_out
     np.testing.assert_allclose(loaded.encode(pairs), distiller.student.encode(pairs), atol=2e-3)  # half precision
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from relvec import RelBERT
 from relvec.data.benchmarks.classification import LabelledPairs, Part
 from relvec.errors import RelvecError
 from relvec.evaluation.classification import ClassificationResult
 from relvec.evaluation.fine_tuning import FineTuning, _Tuner, evaluate_fine_tuned
+from relvec.model.torch_backend import TorchRelBERT
 
 WORDS = {
     "antonym": ["hot:cold", "big:small", "up:down", "old:young", "wet:dry", "fast:slow"],
@@ -33,7 +33,7 @@ def parts() -> dict[Part, LabelledPairs]:
 
 
 @pytest.fixture
-def steady(tiny: RelBERT) -> RelBERT:
+def steady(tiny: TorchRelBERT) -> TorchRelBERT:
     """Without dropout, so that so small a model learns something in so few steps."""
     for module in tiny.encoder.modules():
         if isinstance(module, torch.nn.Dropout):
@@ -57,7 +57,9 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, last: int) -> list[int]:
 
 
 @pytest.mark.parametrize("rank", [0, 4])
-def test_a_handful_of_pairs_is_learnt_by_heart(steady: RelBERT, parts: dict[Part, LabelledPairs], rank: int) -> None:
+def test_a_handful_of_pairs_is_learnt_by_heart(
+    steady: TorchRelBERT, parts: dict[Part, LabelledPairs], rank: int
+) -> None:
     recipe = FineTuning(epochs=20, learning_rate=3e-2, batch_size=6, lora_rank=rank)
     result = evaluate_fine_tuned(steady, {"train": parts["train"], "test": parts["train"]}, recipe)
     assert result.metrics["micro_f1"] == result.metrics["macro_f1"] == 100
@@ -66,7 +68,7 @@ def test_a_handful_of_pairs_is_learnt_by_heart(steady: RelBERT, parts: dict[Part
     json.dumps(result.metrics)
 
 
-def test_the_order_of_a_pair_can_be_learnt(steady: RelBERT) -> None:
+def test_the_order_of_a_pair_can_be_learnt(steady: TorchRelBERT) -> None:
     pairs = labelled(0, 2).pairs
     there_and_back = LabelledPairs((*pairs, *((t, h) for h, t in pairs)), ("there",) * 6 + ("back",) * 6)
     recipe = FineTuning(epochs=20, learning_rate=3e-2, batch_size=6)
@@ -74,7 +76,7 @@ def test_the_order_of_a_pair_can_be_learnt(steady: RelBERT) -> None:
     assert result.metrics["micro_f1"] == 100
 
 
-def test_the_result_has_what_that_of_frozen_vectors_has(tiny: RelBERT, parts: dict[Part, LabelledPairs]) -> None:
+def test_the_result_has_what_that_of_frozen_vectors_has(tiny: TorchRelBERT, parts: dict[Part, LabelledPairs]) -> None:
     result = evaluate_fine_tuned(tiny, parts, QUICK)
     assert isinstance(result, ClassificationResult)
     assert {"macro_f1", "micro_f1", "interval", "by_class", "pairs", "configuration"} <= result.metrics.keys()
@@ -83,7 +85,7 @@ def test_the_result_has_what_that_of_frozen_vectors_has(tiny: RelBERT, parts: di
 
 
 def test_a_model_in_bfloat16_is_refused(tiny_folder: Path, parts: dict[Part, LabelledPairs]) -> None:
-    model = RelBERT.from_pretrained(tiny_folder, dtype="bfloat16")
+    model = TorchRelBERT.from_pretrained(tiny_folder, dtype="bfloat16")
     with pytest.raises(RelvecError, match="needs a model in float32"):
         evaluate_fine_tuned(model, parts, QUICK)
 
@@ -93,7 +95,9 @@ def test_settings_tell_it_from_frozen_vectors() -> None:
 
 
 @pytest.mark.parametrize("rank", [0, 2])
-def test_the_model_of_the_caller_stays_as_it_is(tiny: RelBERT, parts: dict[Part, LabelledPairs], rank: int) -> None:
+def test_the_model_of_the_caller_stays_as_it_is(
+    tiny: TorchRelBERT, parts: dict[Part, LabelledPairs], rank: int
+) -> None:
     before, random = tiny.fingerprint, torch.get_rng_state()
     evaluate_fine_tuned(tiny, parts, FineTuning(epochs=1, learning_rate=1e-2, lora_rank=rank))
     assert tiny.fingerprint == before
@@ -101,7 +105,9 @@ def test_the_model_of_the_caller_stays_as_it_is(tiny: RelBERT, parts: dict[Part,
     assert all(weight.requires_grad for weight in tiny.encoder.parameters())
 
 
-def test_the_epoch_with_the_best_validation_score_counts(steady: RelBERT, parts: dict[Part, LabelledPairs]) -> None:
+def test_the_epoch_with_the_best_validation_score_counts(
+    steady: TorchRelBERT, parts: dict[Part, LabelledPairs]
+) -> None:
     # Once the score is perfect no later epoch beats it, and the answers of that one stay.
     easy: dict[Part, LabelledPairs] = {"train": parts["train"], "valid": parts["train"], "test": parts["test"]}
     recipe = FineTuning(epochs=15, learning_rate=3e-2, batch_size=6)
@@ -116,7 +122,7 @@ def test_the_epoch_with_the_best_validation_score_counts(steady: RelBERT, parts:
     assert [row["predicted"] for row in result.predictions] == tuner._predict(easy["test"])
 
 
-def test_without_a_validation_part_the_last_epoch_counts(tiny: RelBERT, parts: dict[Part, LabelledPairs]) -> None:
+def test_without_a_validation_part_the_last_epoch_counts(tiny: TorchRelBERT, parts: dict[Part, LabelledPairs]) -> None:
     del parts["valid"]
     metrics = evaluate_fine_tuned(tiny, parts, QUICK).metrics
     assert metrics["configuration"]["epoch"] == 3
@@ -126,7 +132,7 @@ def test_without_a_validation_part_the_last_epoch_counts(tiny: RelBERT, parts: d
 @pytest.mark.parametrize("rank", [0, 2])
 @pytest.mark.parametrize(("killed_at", "begins_at"), [(2, 1), (6, 5), (8, 7), (9, 9)])
 def test_a_killed_run_goes_on_to_the_same_result(
-    tiny: RelBERT,
+    tiny: TorchRelBERT,
     parts: dict[Part, LabelledPairs],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -150,7 +156,7 @@ def test_a_killed_run_goes_on_to_the_same_result(
     assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
 
 
-def test_a_resumed_run_has_the_weights_of_a_whole_one(tiny: RelBERT, parts: dict[Part, LabelledPairs]) -> None:
+def test_a_resumed_run_has_the_weights_of_a_whole_one(tiny: TorchRelBERT, parts: dict[Part, LabelledPairs]) -> None:
     whole, first, second = (_Tuner(tiny, parts, QUICK) for _ in range(3))
     for step in range(1, 7):
         whole._step(step)
@@ -166,7 +172,7 @@ def test_a_resumed_run_has_the_weights_of_a_whole_one(tiny: RelBERT, parts: dict
 
 
 def test_a_finished_run_is_not_trained_again(
-    tiny: RelBERT, parts: dict[Part, LabelledPairs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: TorchRelBERT, parts: dict[Part, LabelledPairs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = evaluate_fine_tuned(tiny, parts, QUICK, work_folder=tmp_path)
     taken = kill_at(monkeypatch, 0)
@@ -177,7 +183,7 @@ def test_a_finished_run_is_not_trained_again(
 
 
 def test_the_same_seed_gives_the_same_training_and_another_another(
-    tiny: RelBERT, parts: dict[Part, LabelledPairs]
+    tiny: TorchRelBERT, parts: dict[Part, LabelledPairs]
 ) -> None:
     def losses(seed: int) -> list[Any]:
         recipe = FineTuning(epochs=2, learning_rate=3e-3, batch_size=4, seed=seed)
@@ -189,7 +195,7 @@ def test_the_same_seed_gives_the_same_training_and_another_another(
 
 
 def test_an_epoch_shows_every_pair_once_and_each_epoch_in_another_order(
-    tiny: RelBERT, parts: dict[Part, LabelledPairs]
+    tiny: TorchRelBERT, parts: dict[Part, LabelledPairs]
 ) -> None:
     tuner = _Tuner(tiny, parts, FineTuning(batch_size=5))
     epochs = [[tuner._rows(step) for step in range(start, start + 3)] for start in (1, 4)]
@@ -200,7 +206,7 @@ def test_an_epoch_shows_every_pair_once_and_each_epoch_in_another_order(
 
 
 def test_both_directions_take_one_forward_pass(
-    tiny: RelBERT, parts: dict[Part, LabelledPairs], monkeypatch: pytest.MonkeyPatch
+    tiny: TorchRelBERT, parts: dict[Part, LabelledPairs], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
     tuner = _Tuner(tiny, parts, QUICK)
@@ -209,13 +215,13 @@ def test_both_directions_take_one_forward_pass(
     assert sizes == [8]
 
 
-def test_excluded_labels_are_neither_learnt_nor_tested(tiny: RelBERT, parts: dict[Part, LabelledPairs]) -> None:
+def test_excluded_labels_are_neither_learnt_nor_tested(tiny: TorchRelBERT, parts: dict[Part, LabelledPairs]) -> None:
     result = evaluate_fine_tuned(tiny, parts, QUICK, exclude_labels=["maker"])
     assert result.metrics["pairs"] == {"train": 8, "valid": 2, "test": 2}
     assert all(row["predicted"] != "maker" for row in result.predictions)
 
 
-def test_a_loss_that_is_no_number_stops_the_run(tiny: RelBERT, parts: dict[Part, LabelledPairs]) -> None:
+def test_a_loss_that_is_no_number_stops_the_run(tiny: TorchRelBERT, parts: dict[Part, LabelledPairs]) -> None:
     tuner = _Tuner(tiny, parts, QUICK)
     torch.nn.init.constant_(tuner.head.bias, float("nan"))
     with pytest.raises(RelvecError, match="The loss is nan at step 1; lower the learning rate"):
@@ -223,7 +229,7 @@ def test_a_loss_that_is_no_number_stops_the_run(tiny: RelBERT, parts: dict[Part,
 
 
 def test_a_broken_checkpoint_is_named(
-    tiny: RelBERT, parts: dict[Part, LabelledPairs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: TorchRelBERT, parts: dict[Part, LabelledPairs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         kill_at(patch, 5)
@@ -236,7 +242,7 @@ def test_a_broken_checkpoint_is_named(
 
 
 def test_a_work_folder_that_cannot_be_made_is_named(
-    tiny: RelBERT, parts: dict[Part, LabelledPairs], tmp_path: Path
+    tiny: TorchRelBERT, parts: dict[Part, LabelledPairs], tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RelvecError, match=r"Cannot make .*choose another folder"):

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 import torch
 
-from relvec import Prototype, RelBERT, RelvecError
+from relvec import Prototype, RelvecError
 from relvec.index.pair_index import PairIndex
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, cosine
 
@@ -18,16 +19,18 @@ LABELS = ["place" if head in WORDS[:4] else "" for head, _ in PAIRS]
 
 
 @pytest.fixture
-def index(tiny: RelBERT) -> PairIndex:
+def index(tiny: TorchRelBERT) -> PairIndex:
     return PairIndex.of(tiny, PAIRS, relations=LABELS)
 
 
-def exact(model: RelBERT, query: Vectors, pairs: list[Pair], k: int) -> list[Pair]:
+def exact(model: TorchRelBERT, query: Vectors, pairs: list[Pair], k: int) -> list[Pair]:
     scores = cosine(query[None], model.encode(pairs))[0]
     return [pairs[row] for row in np.argsort(-scores, kind="stable")[:k]]
 
 
-def test_neighbours_are_the_most_similar_pairs_without_a_word_of_the_query(tiny: RelBERT, index: PairIndex) -> None:
+def test_neighbours_are_the_most_similar_pairs_without_a_word_of_the_query(
+    tiny: TorchRelBERT, index: PairIndex
+) -> None:
     query = ("Paris", "France")
     others = [pair for pair in PAIRS if not set(pair) & set(query)]
     found = index.neighbours(tiny, query, 15)
@@ -39,14 +42,14 @@ def test_neighbours_are_the_most_similar_pairs_without_a_word_of_the_query(tiny:
     )
 
 
-def test_shared_words_can_be_allowed_but_never_the_query_or_its_reverse(tiny: RelBERT, index: PairIndex) -> None:
+def test_shared_words_can_be_allowed_but_never_the_query_or_its_reverse(tiny: TorchRelBERT, index: PairIndex) -> None:
     query = ("paris", "France")  # another case is no other pair
     found = index.neighbours(tiny, query, len(PAIRS), exclude_shared_words=False)
     pairs = {neighbour.pair for neighbour in found}
     assert pairs == set(PAIRS) - {("Paris", "France"), ("France", "Paris")}
 
 
-def test_a_relation_label_keeps_the_others_out(tiny: RelBERT, index: PairIndex) -> None:
+def test_a_relation_label_keeps_the_others_out(tiny: TorchRelBERT, index: PairIndex) -> None:
     found = index.neighbours(tiny, ("cup", "tea"), 100, relations=["place"])
     assert {neighbour.relation for neighbour in found} == {"place"}
     labelled = [pair for pair, label in zip(PAIRS, LABELS, strict=True) if label == "place"]
@@ -55,7 +58,7 @@ def test_a_relation_label_keeps_the_others_out(tiny: RelBERT, index: PairIndex) 
         index.neighbours(tiny, ("cup", "tea"), relations=["plaice"])
 
 
-def test_several_pairs_ask_by_the_mean_of_their_vectors(tiny: RelBERT, index: PairIndex) -> None:
+def test_several_pairs_ask_by_the_mean_of_their_vectors(tiny: TorchRelBERT, index: PairIndex) -> None:
     examples = [("Paris", "France"), ("Tokyo", "Japan")]
     others = [pair for pair in PAIRS if not set(pair) & {word for example in examples for word in example}]
     expected = exact(tiny, tiny.encode(examples).mean(axis=0), others, 5)
@@ -63,7 +66,7 @@ def test_several_pairs_ask_by_the_mean_of_their_vectors(tiny: RelBERT, index: Pa
     assert [found.pair for found in index.neighbours(tiny, Prototype(examples), 5)] == expected
 
 
-def test_a_prototype_among_the_examples_counts_with_all_its_pairs(tiny: RelBERT, index: PairIndex) -> None:
+def test_a_prototype_among_the_examples_counts_with_all_its_pairs(tiny: TorchRelBERT, index: PairIndex) -> None:
     capitals = [("Paris", "France"), ("Tokyo", "Japan")]
     mixed = index.neighbours(tiny, [Prototype(capitals), ("cup", "tea")], 5)
     assert mixed == index.neighbours(tiny, [*capitals, ("cup", "tea")], 5)
@@ -75,7 +78,7 @@ def many_pairs() -> list[Pair]:
 
 
 @pytest.mark.parametrize("kind", ["rabitq", "int8", "ivfpq"])
-def test_a_compressed_index_is_reranked_exactly(tiny: RelBERT, many_pairs: list[Pair], kind: str) -> None:
+def test_a_compressed_index_is_reranked_exactly(tiny: TorchRelBERT, many_pairs: list[Pair], kind: str) -> None:
     index = PairIndex.of(tiny, many_pairs, kind=kind)
     query = ("barista", "coffee")
     found = index.neighbours(tiny, query, 10)
@@ -85,7 +88,7 @@ def test_a_compressed_index_is_reranked_exactly(tiny: RelBERT, many_pairs: list[
         assert neighbour.score == pytest.approx(tiny.similarity(query, neighbour.pair), abs=1e-5)
 
 
-def test_every_score_is_exact_however_many_are_wanted(tiny: RelBERT, many_pairs: list[Pair]) -> None:
+def test_every_score_is_exact_however_many_are_wanted(tiny: TorchRelBERT, many_pairs: list[Pair]) -> None:
     index = PairIndex.of(tiny, many_pairs, kind="ivfpq")
     found = index.neighbours(tiny, ("barista", "coffee"), 60)
     exact_scores = tiny.similarity(("barista", "coffee"), [neighbour.pair for neighbour in found])
@@ -93,7 +96,7 @@ def test_every_score_is_exact_however_many_are_wanted(tiny: RelBERT, many_pairs:
 
 
 def test_at_most_the_given_number_of_candidates_is_encoded_again(
-    tiny: RelBERT, many_pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+    tiny: TorchRelBERT, many_pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = PairIndex.of(tiny, many_pairs, kind="rabitq")
     index.check_model(tiny)
@@ -116,17 +119,20 @@ def test_at_most_the_given_number_of_candidates_is_encoded_again(
 
 
 def test_another_model_is_refused_even_of_the_same_architecture(
-    tiny: RelBERT, tiny_folder: Path, tiny_folders: Callable[[str], Path], index: PairIndex
+    tiny: TorchRelBERT, tiny_folder: Path, tiny_folders: Callable[[str], Path], index: PairIndex
 ) -> None:
     index.neighbours(tiny, ("cup", "tea"))
-    for other in (RelBERT.from_pretrained(tiny_folder, pooling="mask"), RelBERT.from_pretrained(tiny_folders("bert"))):
+    for other in (
+        TorchRelBERT.from_pretrained(tiny_folder, pooling="mask"),
+        TorchRelBERT.from_pretrained(tiny_folders("bert")),
+    ):
         with pytest.raises(RelvecError, match="made with another model"):
             index.neighbours(other, ("a", "b"))
         with pytest.raises(RelvecError, match="made with another model"):
             index.add(other, [("a", "b")])
 
 
-def test_a_model_that_was_trained_further_is_refused(tiny: RelBERT, index: PairIndex) -> None:
+def test_a_model_that_was_trained_further_is_refused(tiny: TorchRelBERT, index: PairIndex) -> None:
     index.neighbours(tiny, ("cup", "tea"))
     with torch.no_grad():
         next(weight for name, weight in tiny.encoder.named_parameters() if "query.weight" in name).mul_(-1)
@@ -134,7 +140,7 @@ def test_a_model_that_was_trained_further_is_refused(tiny: RelBERT, index: PairI
         index.neighbours(tiny, ("cup", "tea"))
 
 
-def test_last_bits_of_the_weights_do_not_make_another_model(tiny: RelBERT, index: PairIndex) -> None:
+def test_last_bits_of_the_weights_do_not_make_another_model(tiny: TorchRelBERT, index: PairIndex) -> None:
     before = tiny.fingerprint
     with torch.no_grad():
         for weight in tiny.encoder.parameters():
@@ -144,12 +150,12 @@ def test_last_bits_of_the_weights_do_not_make_another_model(tiny: RelBERT, index
 
 
 def test_the_same_model_loaded_again_is_accepted(tiny_folder: Path, index: PairIndex) -> None:
-    assert index.neighbours(RelBERT.from_pretrained(tiny_folder), ("cup", "tea"), 1)
+    assert index.neighbours(TorchRelBERT.from_pretrained(tiny_folder), ("cup", "tea"), 1)
 
 
 @pytest.mark.parametrize("kind", ["flat", "rabitq", "ivfpq", "hnsw"])
 def test_an_index_that_grew_and_shrank_answers_as_one_built_at_once(
-    tiny: RelBERT, many_pairs: list[Pair], tmp_path: Path, kind: str
+    tiny: TorchRelBERT, many_pairs: list[Pair], tmp_path: Path, kind: str
 ) -> None:
     PairIndex.of(tiny, many_pairs[:600], kind=kind).save(tmp_path / "my.index")
     with PairIndex.editing(tmp_path / "my.index") as index:
@@ -167,7 +173,7 @@ def test_an_index_that_grew_and_shrank_answers_as_one_built_at_once(
     assert hits == 10 if kind == "flat" else hits >= 8
 
 
-def test_an_index_opened_for_reading_cannot_be_changed(tiny: RelBERT, index: PairIndex, tmp_path: Path) -> None:
+def test_an_index_opened_for_reading_cannot_be_changed(tiny: TorchRelBERT, index: PairIndex, tmp_path: Path) -> None:
     index.save(tmp_path / "my.index")
     opened = PairIndex.load(tmp_path / "my.index")
     for change in (lambda: opened.remove(PAIRS[:1]), lambda: opened.add(tiny, [("x", "y")])):
@@ -175,7 +181,7 @@ def test_an_index_opened_for_reading_cannot_be_changed(tiny: RelBERT, index: Pai
             change()
 
 
-def test_pairs_may_be_a_frame_and_vectors_lists(tiny: RelBERT) -> None:
+def test_pairs_may_be_a_frame_and_vectors_lists(tiny: TorchRelBERT) -> None:
     frame, vectors = pd.DataFrame(PAIRS), tiny.encode(PAIRS).tolist()
     index = PairIndex.of_vectors(frame, vectors, model=tiny)
     assert index.pairs.pairs() == PAIRS
@@ -186,7 +192,7 @@ def test_pairs_may_be_a_frame_and_vectors_lists(tiny: RelBERT) -> None:
 @pytest.mark.parametrize("number", [np.nan, np.inf, 1e39])
 @pytest.mark.parametrize("make", [np.asarray, np.ndarray.tolist])
 def test_vectors_that_are_not_finite_are_refused(
-    tiny: RelBERT, index: PairIndex, number: float, make: Callable[[Any], Any]
+    tiny: TorchRelBERT, index: PairIndex, number: float, make: Callable[[Any], Any]
 ) -> None:
     vectors = tiny.encode([("x", "y"), ("ice cream", "cone")]).astype(np.float64)
     vectors[1, 3] = number
@@ -196,12 +202,12 @@ def test_vectors_that_are_not_finite_are_refused(
         index.add(tiny, [("x", "y"), ("ice cream", "cone")], vectors=make(vectors))
 
 
-def test_a_lone_relation_label_is_one_label(tiny: RelBERT) -> None:
+def test_a_lone_relation_label_is_one_label(tiny: TorchRelBERT) -> None:
     index = PairIndex.of(tiny, [("Paris", "France"), ("cup", "tea")], relations=["capital", "holds"])
     assert [found.pair for found in index.neighbours(tiny, ("a", "b"), relations="capital")] == [("Paris", "France")]
 
 
-def test_each_query_of_many_has_the_neighbours_that_it_has_alone(tiny: RelBERT, many_pairs: list[Pair]) -> None:
+def test_each_query_of_many_has_the_neighbours_that_it_has_alone(tiny: TorchRelBERT, many_pairs: list[Pair]) -> None:
     queries = [("Paris", "Japan"), many_pairs[0], Prototype(many_pairs[3:5])]
     for kind in ("flat", "rabitq"):
         index = PairIndex.of(tiny, many_pairs, kind=kind)
@@ -213,7 +219,7 @@ def test_each_query_of_many_has_the_neighbours_that_it_has_alone(tiny: RelBERT, 
     assert index.neighbours_of_each(tiny, []) == []
 
 
-def test_bad_requests_are_refused(tiny: RelBERT, index: PairIndex) -> None:
+def test_bad_requests_are_refused(tiny: TorchRelBERT, index: PairIndex) -> None:
     with pytest.raises(RelvecError, match="0 neighbours cannot be found"):
         index.neighbours(tiny, ("cup", "tea"), 0)
     with pytest.raises(RelvecError, match="no pair to index"):

@@ -8,10 +8,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from relvec import RelBERT, RelvecError
-from relvec.hub.models import plain_base
-from relvec.model.adapter import CONFIG_NAME, WEIGHTS_NAME
+from relvec import RelvecError
+from relvec.model.adapter import CONFIG_NAME, WEIGHTS_NAME, plain_base
 from relvec.model.backends import open_model
+from relvec.model.torch_backend import TorchRelBERT
 
 LAYER = "encoder.layer.0.attention.self.query"
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan")]
@@ -36,8 +36,8 @@ def write_adapter(folder: Path, base: Path, tensors: dict[str, torch.Tensor] | N
 def test_a_merged_adapter_is_base_plus_scaled_product(
     tiny_folder: Path, tmp_path: Path, options: dict[str, Any], scale: float
 ) -> None:
-    adapted = RelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, **options))
-    base = RelBERT.from_pretrained(tiny_folder)
+    adapted = TorchRelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, **options))
+    base = TorchRelBERT.from_pretrained(tiny_folder)
     from safetensors.torch import load_file
 
     down, up = (
@@ -49,10 +49,10 @@ def test_a_merged_adapter_is_base_plus_scaled_product(
 
 
 def test_a_merged_model_saves_as_a_plain_encoder(tiny_folder: Path, tmp_path: Path) -> None:
-    adapted = RelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder))
+    adapted = TorchRelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder))
     adapted.save_pretrained(tmp_path / "plain")
     assert not (tmp_path / "plain" / CONFIG_NAME).exists()
-    assert RelBERT.from_pretrained(tmp_path / "plain").fingerprint == adapted.fingerprint
+    assert TorchRelBERT.from_pretrained(tmp_path / "plain").fingerprint == adapted.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_a_merged_model_saves_as_a_plain_encoder(tiny_folder: Path, tmp_path: Pa
 )
 def test_other_kinds_of_adapter_are_refused(tiny_folder: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
     with pytest.raises(RelvecError, match="not a plain LoRA"):
-        RelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, **changes))
+        TorchRelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, **changes))
 
 
 def test_an_adapter_of_another_base_is_refused(tiny_folder: Path, tmp_path: Path) -> None:
     tensors = {f"base_model.model.{LAYER}.lora_{x}.weight": torch.zeros(3, 3) for x in "AB"}
     with pytest.raises(RelvecError, match="does not fit its base"):
-        RelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, tensors))
+        TorchRelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, tensors))
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_an_adapter_of_another_base_is_refused(tiny_folder: Path, tmp_path: Path
 def test_an_adapter_of_other_tensors_than_pairs_is_refused(tiny_folder: Path, tmp_path: Path, names: list[str]) -> None:
     tensors = {f"base_model.model.{name}": torch.zeros(16, 16) for name in names}
     with pytest.raises(RelvecError, match="not made of pairs of lora_A and lora_B"):
-        RelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, tensors))
+        TorchRelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, tensors))
 
 
-@pytest.mark.parametrize("load", [RelBERT.from_pretrained, open_model, plain_base])
+@pytest.mark.parametrize("load", [TorchRelBERT.from_pretrained, open_model, plain_base])
 def test_a_circle_of_adapters_is_refused(tiny_folder: Path, tmp_path: Path, load: Callable[[str], Any]) -> None:
     lower = write_adapter(tmp_path / "lower", tiny_folder, base_model_name_or_path=str(tmp_path / "upper"))
     upper = write_adapter(tmp_path / "upper", tiny_folder, base_model_name_or_path=str(lower))
@@ -97,22 +97,22 @@ def test_a_corrupt_adapter_is_refused(tiny_folder: Path, tmp_path: Path) -> None
     folder = write_adapter(tmp_path / "adapter", tiny_folder)
     (folder / WEIGHTS_NAME).write_bytes(b"not weights")
     with pytest.raises(RelvecError, match="cannot be read"):
-        RelBERT.from_pretrained(folder)
+        TorchRelBERT.from_pretrained(folder)
 
 
 def test_an_adapter_may_stand_on_another(tiny_folder: Path, tmp_path: Path) -> None:
     lower = write_adapter(tmp_path / "lower", tiny_folder)
     upper = write_adapter(tmp_path / "upper", tiny_folder, base_model_name_or_path=str(lower))
     name = f"{LAYER}.weight"
-    base, one, two = (RelBERT.from_pretrained(f).encoder.get_parameter(name) for f in (tiny_folder, lower, upper))
+    base, one, two = (TorchRelBERT.from_pretrained(f).encoder.get_parameter(name) for f in (tiny_folder, lower, upper))
     torch.testing.assert_close(two - base, 2 * (one - base))
 
 
 def test_a_plain_model_saved_over_an_adapter_replaces_it(tiny_folder: Path, tmp_path: Path) -> None:
     folder = write_adapter(tmp_path / "model", tiny_folder)
-    plain = RelBERT.from_pretrained(tiny_folder)
+    plain = TorchRelBERT.from_pretrained(tiny_folder)
     plain.save_pretrained(folder)
-    assert RelBERT.from_pretrained(folder).fingerprint == plain.fingerprint
+    assert TorchRelBERT.from_pretrained(folder).fingerprint == plain.fingerprint
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"peft_type": "LORA"}'])
@@ -120,7 +120,7 @@ def test_a_broken_adapter_configuration_is_refused(tiny_folder: Path, tmp_path: 
     folder = write_adapter(tmp_path / "adapter", tiny_folder)
     (folder / CONFIG_NAME).write_text(content)
     with pytest.raises(RelvecError, match="fetch it again"):
-        RelBERT.from_pretrained(folder)
+        TorchRelBERT.from_pretrained(folder)
 
 
 @pytest.mark.parametrize("broken", [{"r": 0}, {"r": "2"}, {"lora_alpha": None}, {"base_model_name_or_path": None}])
@@ -131,4 +131,4 @@ def test_an_adapter_without_rank_alpha_or_base_is_refused(
     config = json.loads((folder / CONFIG_NAME).read_text())
     (folder / CONFIG_NAME).write_text(json.dumps(config | broken))
     with pytest.raises(RelvecError, match="names no base, or no rank and alpha above 0; fetch it again"):
-        RelBERT.from_pretrained(folder)
+        TorchRelBERT.from_pretrained(folder)

@@ -14,13 +14,14 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from relvec import RelBERT, RelvecError
+from relvec import RelvecError
 from relvec.hub.catalogue import BUNDLED_MODELS
 from relvec.index.pair_index import PairIndex
 from relvec.model.adapter import CONFIG_NAME, KEY_PREFIX, WEIGHTS_NAME
 from relvec.model.backends import open_model
-from relvec.model.numpy_backend.model import QuickModel
+from relvec.model.numpy_backend.model import NumpyRelBERT
 from relvec.model.numpy_backend.network import ARCHITECTURES
+from relvec.model.torch_backend import TorchRelBERT
 
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("cats", "dogs")]
 
@@ -36,11 +37,11 @@ def set_config(folder: Path, **changes: Any) -> None:
 
 
 def test_both_architectures_open_quickly(quick_folder: Path) -> None:
-    assert isinstance(open_model(quick_folder), QuickModel)
+    assert isinstance(open_model(quick_folder, few_pairs=True), NumpyRelBERT)
 
 
 def test_a_device_asks_for_torch(quick_folder: Path) -> None:
-    assert isinstance(open_model(quick_folder, "cpu"), RelBERT)
+    assert isinstance(open_model(quick_folder, few_pairs=True, device="cpu"), TorchRelBERT)
 
 
 def test_every_bundled_model_is_of_a_quick_architecture() -> None:
@@ -51,41 +52,41 @@ def test_every_bundled_model_is_of_a_quick_architecture() -> None:
 @pytest.mark.parametrize("architecture", ["roberta", "albert", "xlm-roberta", "distilbert"])
 def test_other_architectures_are_encoded_by_torch(tiny_folders: Callable[[str], Path], architecture: str) -> None:
     folder = tiny_folders(architecture)
-    model = open_model(folder)
-    assert isinstance(model, RelBERT)
+    model = open_model(folder, few_pairs=True)
+    assert isinstance(model, TorchRelBERT)
     assert model.name == folder.name
-    np.testing.assert_array_equal(model.encode(PAIRS), RelBERT.from_pretrained(folder).encode(PAIRS))
+    np.testing.assert_array_equal(model.encode(PAIRS), TorchRelBERT.from_pretrained(folder).encode(PAIRS))
 
 
 @pytest.mark.parametrize("changes", [{"hidden_act": "relu"}, {"hidden_act": "gelu_new"}])
 def test_another_activation_is_left_to_torch(copy: Path, changes: dict[str, Any]) -> None:
     set_config(copy, **changes)
-    assert isinstance(open_model(copy), RelBERT)
+    assert isinstance(open_model(copy, few_pairs=True), TorchRelBERT)
 
 
 def test_a_pickled_checkpoint_is_left_to_torch(copy: Path) -> None:
     torch.save(load_file(copy / "model.safetensors"), copy / "pytorch_model.bin")
     (copy / "model.safetensors").unlink()
-    assert isinstance(open_model(copy), RelBERT)
+    assert isinstance(open_model(copy, few_pairs=True), TorchRelBERT)
 
 
 def test_weights_in_several_files_are_left_to_torch(copy: Path) -> None:
-    RelBERT.from_pretrained(copy).encoder.save_pretrained(copy, max_shard_size="10KB")
+    TorchRelBERT.from_pretrained(copy).encoder.save_pretrained(copy, max_shard_size="10KB")
     (copy / "model.safetensors").unlink(missing_ok=True)
-    assert isinstance(open_model(copy), RelBERT)
+    assert isinstance(open_model(copy, few_pairs=True), TorchRelBERT)
 
 
 def test_weights_of_another_type_are_left_to_torch(copy: Path) -> None:
     tensors = {name: tensor.bfloat16() for name, tensor in load_file(copy / "model.safetensors").items()}
     save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
-    assert isinstance(open_model(copy), RelBERT)
+    assert isinstance(open_model(copy, few_pairs=True), TorchRelBERT)
 
 
 def test_weights_under_other_names_are_left_to_torch(copy: Path) -> None:
     kind = json.loads((copy / "config.json").read_text())["model_type"]
     tensors = {f"{kind}.{name}": tensor for name, tensor in load_file(copy / "model.safetensors").items()}
     save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
-    assert isinstance(open_model(copy), RelBERT)
+    assert isinstance(open_model(copy, few_pairs=True), TorchRelBERT)
 
 
 def message(call: Callable[[], object]) -> str:
@@ -135,7 +136,7 @@ BREAKS = [cut_weights, empty_weights, no_weights, missing_tensor, broken_config,
 @pytest.mark.parametrize("spoil", [*BREAKS, unknown_pooling])
 def test_a_broken_folder_gets_the_message_of_relbert(copy: Path, spoil: Callable[[Path], None]) -> None:
     spoil(copy)
-    assert message(lambda: open_model(copy)) == message(lambda: RelBERT.from_pretrained(copy))
+    assert message(lambda: open_model(copy, few_pairs=True)) == message(lambda: TorchRelBERT.from_pretrained(copy))
 
 
 def unfit(folder: Path) -> None:
@@ -179,11 +180,11 @@ def test_a_broken_adapter_gets_the_message_of_relbert(
 ) -> None:
     folder = adapted(quick_folder)
     spoil(folder)
-    assert message(lambda: open_model(folder)) == message(lambda: RelBERT.from_pretrained(folder))
+    assert message(lambda: open_model(folder, few_pairs=True)) == message(lambda: TorchRelBERT.from_pretrained(folder))
 
 
 def test_an_index_of_relbert_is_searched_quickly(quick_folder: Path) -> None:
-    model, quick = RelBERT.from_pretrained(quick_folder), open_model(quick_folder)
+    model, quick = TorchRelBERT.from_pretrained(quick_folder), open_model(quick_folder, few_pairs=True)
     index = PairIndex.of(model, PAIRS)
     expected = index.neighbours(model, ("barista", "coffee"))
     found = index.neighbours(quick, ("barista", "coffee"))
@@ -192,9 +193,9 @@ def test_an_index_of_relbert_is_searched_quickly(quick_folder: Path) -> None:
 
 
 def test_an_index_of_another_model_is_refused(tiny_folders: Callable[[str], Path]) -> None:
-    index = PairIndex.of(RelBERT.from_pretrained(tiny_folders("bert")), PAIRS)
+    index = PairIndex.of(TorchRelBERT.from_pretrained(tiny_folders("bert")), PAIRS)
     with pytest.raises(RelvecError, match="made with another model"):
-        index.neighbours(open_model(tiny_folders("mpnet")), ("cup", "tea"))
+        index.neighbours(open_model(tiny_folders("mpnet"), few_pairs=True), ("cup", "tea"))
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,7 @@ def test_small_commands_never_import_torch(
     tiny_folders: Callable[[str], Path], tmp_path: Path, arguments: list[str]
 ) -> None:
     folder = tiny_folders("mpnet")
-    PairIndex.of(RelBERT.from_pretrained(folder), PAIRS).save(tmp_path / "my.index")
+    PairIndex.of(TorchRelBERT.from_pretrained(folder), PAIRS).save(tmp_path / "my.index")
     (tmp_path / "pairs.txt").write_text("Paris:France\n")
     code = "import sys\nfrom relvec.cli.app import app\n"
     code += "try:\n    app()\nexcept SystemExit as stop:\n    assert not stop.code\n"

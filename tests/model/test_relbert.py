@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 import torch
 
-from relvec import RelBERT, RelvecError
+from relvec import RelvecError
 from relvec.errors import UnknownWordsWarning
-from relvec.model.numpy_backend.model import QuickModel
-from relvec.model.torch_backend import batches_by_length
+from relvec.model.numpy_backend.model import NumpyRelBERT
+from relvec.model.relation_model import batches_by_length
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.pooling import POOLINGS
 from relvec.prompts import MANUAL_TEMPLATES, Template
 from relvec.similarity import cosine
@@ -27,7 +28,7 @@ PAIRS = [
 ]
 
 
-def one_by_one(model: RelBERT, pairs: Any) -> np.ndarray:
+def one_by_one(model: TorchRelBERT, pairs: Any) -> np.ndarray:
     """The slow, plain way: fill the sentence, tokenize it whole, no padding, average."""
     rows = []
     for pair in pairs:
@@ -43,18 +44,18 @@ def one_by_one(model: RelBERT, pairs: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_a_batch_gives_what_each_pair_gives_alone(any_folder: Path, pooling: str) -> None:
-    model = RelBERT.from_pretrained(any_folder, pooling=pooling)
+    model = TorchRelBERT.from_pretrained(any_folder, pooling=pooling)
     np.testing.assert_allclose(model.encode(PAIRS, batch_size=3), one_by_one(model, PAIRS), atol=2e-5)
 
 
 @pytest.mark.parametrize("template", MANUAL_TEMPLATES)
 def test_every_manual_template_encodes(any_folder: Path, template: int) -> None:
-    model = RelBERT.from_pretrained(any_folder, template=template)
+    model = TorchRelBERT.from_pretrained(any_folder, template=template)
     pairs = PAIRS[2:]
     np.testing.assert_allclose(model.encode(pairs), one_by_one(model, pairs), atol=2e-5)
 
 
-def test_vectors_are_float32_in_the_callers_order(tiny: RelBERT) -> None:
+def test_vectors_are_float32_in_the_callers_order(tiny: TorchRelBERT) -> None:
     vectors = tiny.encode(PAIRS)
     assert vectors.dtype == np.float32
     assert vectors.shape == (5, tiny.dim)
@@ -62,27 +63,29 @@ def test_vectors_are_float32_in_the_callers_order(tiny: RelBERT) -> None:
     np.testing.assert_allclose(vectors[::-1], tiny.encode(PAIRS[::-1]), atol=1e-6)
 
 
-def test_reversed_pair_gets_another_embedding(tiny: RelBERT) -> None:
+def test_reversed_pair_gets_another_embedding(tiny: TorchRelBERT) -> None:
     assert tiny.similarity(("Paris", "France"), ("France", "Paris")) < 0.999
 
 
-def test_a_lone_pair_gives_a_vector(tiny: RelBERT) -> None:
+def test_a_lone_pair_gives_a_vector(tiny: TorchRelBERT) -> None:
     assert tiny.encode(("Paris", "France")).shape == (tiny.dim,)
     assert tiny.encode(["Paris", "France"]).shape == (tiny.dim,)
     assert tiny.encode([("Paris", "France")]).shape == (1, tiny.dim)
 
 
-def test_no_pairs_give_no_rows(tiny: RelBERT) -> None:
+def test_no_pairs_give_no_rows(tiny: TorchRelBERT) -> None:
     assert tiny.encode([]).shape == (0, tiny.dim)
 
 
-def test_generators_and_frames_are_encoded_as_lists_are(tiny: RelBERT) -> None:
+def test_generators_and_frames_are_encoded_as_lists_are(tiny: TorchRelBERT) -> None:
     expected = tiny.encode(PAIRS)
     np.testing.assert_array_equal(tiny.encode(pair for pair in PAIRS), expected)
     np.testing.assert_array_equal(tiny.encode(pd.DataFrame(PAIRS, columns=["head", "tail"])), expected)
 
 
-def test_distinct_pairs_are_encoded_once_without_extra_padding(tiny: RelBERT, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_distinct_pairs_are_encoded_once_without_extra_padding(
+    tiny: TorchRelBERT, monkeypatch: pytest.MonkeyPatch
+) -> None:
     batches: list[list[list[int]]] = []
     original = tiny.vectors_of_tokens
 
@@ -110,46 +113,46 @@ def test_batches_hold_every_row_once_and_little_padding(size: int) -> None:
     assert padding <= {1: 0, 4: 4, 100: 28}[size]
 
 
-def test_vectors_by_length_come_in_the_given_order(tiny: RelBERT, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_by_length_come_in_the_given_order(tiny: TorchRelBERT, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("relvec.model.torch_backend.BATCH_SIZE", 2)
     with torch.inference_mode():
         vectors = tiny.vectors_by_length(tiny.token_ids(PAIRS))
     np.testing.assert_allclose(vectors.numpy(), tiny.encode(PAIRS), atol=1e-5)
 
 
-def test_normalized_vectors_have_length_one(tiny: RelBERT) -> None:
+def test_normalized_vectors_have_length_one(tiny: TorchRelBERT) -> None:
     np.testing.assert_allclose(np.linalg.norm(tiny.encode(PAIRS, normalize=True), axis=1), 1, atol=1e-6)
 
 
-def test_half_precision_encodes_nearly_the_same(tiny_folder: Path, tiny: RelBERT) -> None:
-    half = RelBERT.from_pretrained(tiny_folder, dtype="bfloat16")
+def test_half_precision_encodes_nearly_the_same(tiny_folder: Path, tiny: TorchRelBERT) -> None:
+    half = TorchRelBERT.from_pretrained(tiny_folder, dtype="bfloat16")
     assert half.dtype == torch.bfloat16
     vectors = half.encode(PAIRS)
     assert vectors.dtype == np.float32
     assert np.diag(cosine(vectors, tiny.encode(PAIRS))).min() > 0.99
 
 
-def test_encoding_leaves_a_model_in_training_mode_there(tiny: RelBERT) -> None:
+def test_encoding_leaves_a_model_in_training_mode_there(tiny: TorchRelBERT) -> None:
     tiny.encoder.train()
     first = tiny.encode(PAIRS)
     assert tiny.encoder.training
     np.testing.assert_array_equal(first, tiny.encode(PAIRS))  # dropout was off
 
 
-def test_gradients_flow_through_a_batch(tiny: RelBERT) -> None:
+def test_gradients_flow_through_a_batch(tiny: TorchRelBERT) -> None:
     tiny.vectors_of_tokens([[0, 10, 11, 2]]).sum().backward()
     assert any(weight.grad is not None and weight.grad.abs().sum() > 0 for weight in tiny.encoder.parameters())
 
 
 def test_an_overlong_pair_is_refused_unless_truncation_is_asked_for(any_folder: Path) -> None:
-    model = RelBERT.from_pretrained(any_folder)
+    model = TorchRelBERT.from_pretrained(any_folder)
     long = ("Paris " * 100, "France")
     with pytest.raises(RelvecError, match=r"tokens where the model takes 6[0-9].*truncate"):
         model.encode([long])
     assert np.isfinite(model.encode([long], truncate=True)).all()
 
 
-def test_truncation_keeps_the_prompt_and_fills_the_model(tiny: RelBERT) -> None:
+def test_truncation_keeps_the_prompt_and_fills_the_model(tiny: TorchRelBERT) -> None:
     (ids,) = tiny.token_ids([("Paris " * 100, "France " * 100)], truncate=True)
     assert tiny.tokenizer.mask_token_id in ids
     assert ids[-1] == tiny.tokenizer.sep_token_id
@@ -157,7 +160,7 @@ def test_truncation_keeps_the_prompt_and_fills_the_model(tiny: RelBERT) -> None:
 
 
 def test_a_pair_that_just_fits_has_a_position_for_every_token(any_folder: Path) -> None:
-    model = RelBERT.from_pretrained(any_folder)
+    model = TorchRelBERT.from_pretrained(any_folder)
     word = "Paris"
     while len(model._prompt([(f"{word} a", "b")])[0]) <= model.max_tokens:
         word += " a"
@@ -165,19 +168,19 @@ def test_a_pair_that_just_fits_has_a_position_for_every_token(any_folder: Path) 
 
 
 @pytest.mark.parametrize("pairs", [[("a", "")], "Paris:France", [("a", "b", "c")], [("a", None)]])
-def test_what_is_no_pair_is_refused(tiny: RelBERT, pairs: Any) -> None:
+def test_what_is_no_pair_is_refused(tiny: TorchRelBERT, pairs: Any) -> None:
     with pytest.raises(RelvecError):
         tiny.encode(pairs)
 
 
-def test_an_impossible_batch_is_refused(tiny: RelBERT) -> None:
+def test_an_impossible_batch_is_refused(tiny: TorchRelBERT) -> None:
     with pytest.raises(RelvecError, match="use 1 or more"):
         tiny.encode(PAIRS, batch_size=0)
 
 
 def test_mask_pooling_needs_a_mask(tiny_folder: Path) -> None:
     with pytest.raises(RelvecError, match="needs a <mask>"):
-        RelBERT.from_pretrained(tiny_folder, template="[h] and [t]", pooling="mask")
+        TorchRelBERT.from_pretrained(tiny_folder, template="[h] and [t]", pooling="mask")
 
 
 @pytest.mark.parametrize(
@@ -192,17 +195,19 @@ def test_mask_pooling_needs_a_mask(tiny_folder: Path) -> None:
 )
 def test_impossible_settings_are_refused(tiny_folder: Path, option: dict[str, Any], message: str) -> None:
     with pytest.raises(RelvecError, match=message):
-        RelBERT.from_pretrained(tiny_folder, **option)
+        TorchRelBERT.from_pretrained(tiny_folder, **option)
 
 
 class TestUnknownWords:
     @pytest.fixture(params=["torch", "numpy"])
-    def model(self, request: pytest.FixtureRequest, tiny_folders: Callable[[str], Path]) -> RelBERT | QuickModel:
+    def model(self, request: pytest.FixtureRequest, tiny_folders: Callable[[str], Path]) -> TorchRelBERT | NumpyRelBERT:
         folder = tiny_folders("bert")
-        return RelBERT.from_pretrained(folder) if request.param == "torch" else QuickModel.from_folder(folder, name="")
+        return (
+            TorchRelBERT.from_pretrained(folder) if request.param == "torch" else NumpyRelBERT.from_pretrained(folder)
+        )
 
     @pytest.mark.parametrize("word", ["🐕", "ภาษา", "ice 🐕", "a" * 18_000])
-    def test_a_call_warns_once_and_encodes_all(self, model: RelBERT | QuickModel, word: str) -> None:
+    def test_a_call_warns_once_and_encodes_all(self, model: TorchRelBERT | NumpyRelBERT, word: str) -> None:
         pairs = [("cup", "tea"), ("cup", word), (word, "tea"), ("cup", word)]
         with pytest.warns(UnknownWordsWarning) as found:
             assert model.encode(pairs).shape == (4, 16)
@@ -212,18 +217,18 @@ class TestUnknownWords:
         assert sentence.startswith(f"The model has no tokens for a word in 2 of 3 pairs, such as '{word[:40]}")
         assert len(sentence) < 200
 
-    def test_known_words_give_no_warning(self, model: RelBERT | QuickModel) -> None:
+    def test_known_words_give_no_warning(self, model: TorchRelBERT | NumpyRelBERT) -> None:
         with warnings.catch_warnings(action="error"):
             model.encode([("cup", "tea"), ("ice cream", "Paris")])
 
-    def test_bytes_are_never_unknown(self, tiny: RelBERT) -> None:
+    def test_bytes_are_never_unknown(self, tiny: TorchRelBERT) -> None:
         with warnings.catch_warnings(action="error"):
             tiny.encode([("🐕", "ภาษา")])
 
     def test_what_the_template_itself_has_unknown_says_nothing_of_the_pair(
         self, tiny_folders: Callable[[str], Path]
     ) -> None:
-        model = RelBERT.from_pretrained(tiny_folders("bert"), template="🐕 [h] <mask> [t] 🐈")
+        model = TorchRelBERT.from_pretrained(tiny_folders("bert"), template="🐕 [h] <mask> [t] 🐈")
         with warnings.catch_warnings(action="error"):
             model.encode(("cup", "tea"))
         with pytest.warns(UnknownWordsWarning, match="1 of 1 pairs, such as '🦁'"):
@@ -231,14 +236,14 @@ class TestUnknownWords:
 
 
 class TestSimilarity:
-    def test_its_shape_follows_its_arguments(self, tiny: RelBERT) -> None:
+    def test_its_shape_follows_its_arguments(self, tiny: TorchRelBERT) -> None:
         one, many = ("Paris", "France"), PAIRS[:3]
         assert isinstance(tiny.similarity(one, one), float)
         assert tiny.similarity(one, many).shape == (3,)
         assert tiny.similarity(many, one).shape == (3,)
         assert tiny.similarity(many, many[:2]).shape == (3, 2)
 
-    def test_it_is_the_cosine(self, tiny: RelBERT) -> None:
+    def test_it_is_the_cosine(self, tiny: TorchRelBERT) -> None:
         left, right = tiny.encode(PAIRS[0]), tiny.encode(PAIRS[2])
         expected = left @ right / np.linalg.norm(left) / np.linalg.norm(right)
         assert tiny.similarity(PAIRS[0], PAIRS[2]) == pytest.approx(expected, abs=1e-5)
@@ -248,13 +253,13 @@ class TestSolve:
     STEM = ("Paris", "France")
     CHOICES = (("cup", "tea"), ("Tokyo", "Japan"), ("cats", "dogs"))
 
-    def expected(self, model: RelBERT, swap: bool) -> np.ndarray:
+    def expected(self, model: TorchRelBERT, swap: bool) -> np.ndarray:
         pairs = [self.STEM, *self.CHOICES]
         vectors = model.encode([pair[::-1] for pair in pairs] if swap else pairs)
         return cosine(vectors[:1], vectors[1:])[0]
 
     @pytest.mark.parametrize("scoring", ["forward", "reverse", "bidirectional"])
-    def test_each_scoring_compares_its_directions(self, tiny: RelBERT, scoring: Any) -> None:
+    def test_each_scoring_compares_its_directions(self, tiny: TorchRelBERT, scoring: Any) -> None:
         forward, reverse = self.expected(tiny, swap=False), self.expected(tiny, swap=True)
         expected = {"forward": forward, "reverse": reverse, "bidirectional": (forward + reverse) / 2}[scoring]
         solution = tiny.solve(self.STEM, self.CHOICES, scoring=scoring)
@@ -262,22 +267,22 @@ class TestSolve:
         assert solution.answer == int(np.argmax(expected))
         assert solution.choice == self.CHOICES[solution.answer]
 
-    def test_unknown_scoring_is_refused(self, tiny: RelBERT) -> None:
+    def test_unknown_scoring_is_refused(self, tiny: TorchRelBERT) -> None:
         with pytest.raises(RelvecError, match="forward, reverse, bidirectional"):
             tiny.solve(self.STEM, self.CHOICES, scoring="sideways")  # type: ignore[arg-type]
 
-    def test_a_question_without_choices_is_refused(self, tiny: RelBERT) -> None:
+    def test_a_question_without_choices_is_refused(self, tiny: TorchRelBERT) -> None:
         with pytest.raises(RelvecError, match="at least one"):
             tiny.solve(self.STEM, [])
 
 
 @pytest.mark.parametrize("top", [0, -1])
-def test_fewer_than_one_result_cannot_be_asked_for(tiny: RelBERT, top: int) -> None:
+def test_fewer_than_one_result_cannot_be_asked_for(tiny: TorchRelBERT, top: int) -> None:
     with pytest.raises(RelvecError, match=f"The best {top} cannot be found; ask for 1 or more"):
         tiny.rank(("Paris", "France"), [("cup", "tea")], top=top)
 
 
-def test_completion_ranks_words_by_the_relation(tiny: RelBERT) -> None:
+def test_completion_ranks_words_by_the_relation(tiny: TorchRelBERT) -> None:
     found = tiny.complete("Paris", "France", "Tokyo", ["tea", "Japan", "tea"])
     expected = tiny.rank(("Paris", "France"), [("Tokyo", "tea"), ("Tokyo", "Japan")])
     assert [(("Tokyo", word), score) for word, score in found] == expected
@@ -286,11 +291,11 @@ def test_completion_ranks_words_by_the_relation(tiny: RelBERT) -> None:
 class TestPrototype:
     EXAMPLES = (("Paris", "France"), ("Tokyo", "Japan"))
 
-    def test_its_vector_is_the_mean(self, tiny: RelBERT) -> None:
+    def test_its_vector_is_the_mean(self, tiny: TorchRelBERT) -> None:
         prototype = tiny.prototype(self.EXAMPLES)
         np.testing.assert_allclose(tiny.encode(prototype), tiny.encode(self.EXAMPLES).mean(axis=0), atol=1e-6)
 
-    def test_it_stands_wherever_a_pair_stands(self, tiny: RelBERT) -> None:
+    def test_it_stands_wherever_a_pair_stands(self, tiny: TorchRelBERT) -> None:
         prototype = tiny.prototype(self.EXAMPLES)
         assert tiny.encode([("cup", "tea"), prototype]).shape == (2, tiny.dim)
         assert isinstance(tiny.similarity(prototype, ("cup", "tea")), float)
@@ -306,9 +311,9 @@ def change_json(path: Path, **changes: Any) -> None:
 
 class TestCheckpoint:
     def test_a_saved_model_loads_with_the_same_vectors(self, any_folder: Path, tmp_path: Path) -> None:
-        model = RelBERT.from_pretrained(any_folder, template=3, pooling="average_no_mask")
+        model = TorchRelBERT.from_pretrained(any_folder, template=3, pooling="average_no_mask")
         model.save_pretrained(tmp_path / "saved")
-        again = RelBERT.from_pretrained(tmp_path / "saved")
+        again = TorchRelBERT.from_pretrained(tmp_path / "saved")
         assert (again.template, again.pooling) == (model.template, model.pooling)
         np.testing.assert_allclose(again.encode(PAIRS[2:]), model.encode(PAIRS[2:]), atol=1e-6)
         assert again.fingerprint == model.fingerprint
@@ -317,13 +322,13 @@ class TestCheckpoint:
         self, tiny_folders: Callable[[str], Path], tmp_path: Path
     ) -> None:
         folder = shutil.copytree(tiny_folders("bert"), tmp_path / "model")
-        before = RelBERT.from_pretrained(folder).fingerprint
+        before = TorchRelBERT.from_pretrained(folder).fingerprint
         change_json(folder / "tokenizer_config.json", do_lower_case=False)
-        other_case = RelBERT.from_pretrained(folder).fingerprint
+        other_case = TorchRelBERT.from_pretrained(folder).fingerprint
         change_json(folder / "config.json", hidden_act="relu")
-        assert len({before, other_case, RelBERT.from_pretrained(folder).fingerprint}) == 3
+        assert len({before, other_case, TorchRelBERT.from_pretrained(folder).fingerprint}) == 3
 
-    def test_the_folder_has_the_published_format(self, tiny: RelBERT, tmp_path: Path) -> None:
+    def test_the_folder_has_the_published_format(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
         from transformers import AutoConfig, AutoModel
 
         tiny.save_pretrained(tmp_path / "saved")
@@ -333,45 +338,45 @@ class TestCheckpoint:
         assert (tmp_path / "saved" / "model.safetensors").is_file()
 
     def test_a_learned_prompt_of_new_vocabulary_rows_survives(self, any_folder: Path, tmp_path: Path) -> None:
-        base = RelBERT.from_pretrained(any_folder)
+        base = TorchRelBERT.from_pretrained(any_folder)
         base.tokenizer.add_tokens(["<v0>", "<v1>"], special_tokens=True)
         base.encoder.resize_token_embeddings(len(base.tokenizer))
         template = Template.from_tokens(["<v0>", "[h]", "<v1>", "[t]"])
-        model = RelBERT(base.encoder, base.tokenizer, template)
+        model = TorchRelBERT(base.encoder, base.tokenizer, template)
         model.save_pretrained(tmp_path / "saved")
-        again = RelBERT.from_pretrained(tmp_path / "saved")
+        again = TorchRelBERT.from_pretrained(tmp_path / "saved")
         assert again.template == template
         np.testing.assert_allclose(again.encode(PAIRS[2:]), model.encode(PAIRS[2:]), atol=1e-6)
 
-    def test_an_encoder_never_tuned_gets_the_papers_prompt(self, tiny: RelBERT, tmp_path: Path) -> None:
+    def test_an_encoder_never_tuned_gets_the_papers_prompt(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
         del tiny.encoder.config.relbert_config
         tiny.encoder.save_pretrained(tmp_path)
         tiny.tokenizer.save_pretrained(tmp_path)
-        model = RelBERT.from_pretrained(tmp_path)
+        model = TorchRelBERT.from_pretrained(tmp_path)
         assert model.template == Template.of(4)
         assert model.pooling == "average"
 
-    def test_an_old_bin_file_loads_without_running_code(self, tiny: RelBERT, tmp_path: Path) -> None:
+    def test_an_old_bin_file_loads_without_running_code(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
         tiny.save_pretrained(tmp_path)
         (tmp_path / "model.safetensors").unlink()
         torch.save(tiny.encoder.state_dict(), tmp_path / "pytorch_model.bin")
-        np.testing.assert_allclose(RelBERT.from_pretrained(tmp_path).encode(PAIRS), tiny.encode(PAIRS), atol=1e-6)
+        np.testing.assert_allclose(TorchRelBERT.from_pretrained(tmp_path).encode(PAIRS), tiny.encode(PAIRS), atol=1e-6)
 
         torch.save({"weight": _Payload(tmp_path / "owned")}, tmp_path / "pytorch_model.bin")
         with pytest.raises(RelvecError, match="cannot be loaded"):
-            RelBERT.from_pretrained(tmp_path)
+            TorchRelBERT.from_pretrained(tmp_path)
         assert not (tmp_path / "owned").exists()
 
-    def test_the_card_names_data_recipe_and_metrics(self, tiny: RelBERT, tmp_path: Path) -> None:
+    def test_the_card_names_data_recipe_and_metrics(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
         tiny.training_record = {"data": "my pairs", "recipe": {"loss": "triplet"}, "metrics": {"validation loss": 0.5}}
         tiny.save_pretrained(tmp_path / "saved")
         card = (tmp_path / "saved" / "README.md").read_text()
         assert card.startswith("---\n")
         for part in ("my pairs", "| loss | triplet |", "| validation loss | 0.5 |", "RelBERT.from_pretrained"):
             assert part in card
-        assert RelBERT.from_pretrained(tmp_path / "saved").training_record == tiny.training_record
+        assert TorchRelBERT.from_pretrained(tmp_path / "saved").training_record == tiny.training_record
 
-    def test_a_push_uploads_the_saved_form(self, tiny: RelBERT, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_push_uploads_the_saved_form(self, tiny: TorchRelBERT, monkeypatch: pytest.MonkeyPatch) -> None:
         uploaded: dict[str, Any] = {}
 
         class Hub:
@@ -382,7 +387,7 @@ class TestCheckpoint:
                 uploaded["repository"] = (repository, private)
 
             def upload_folder(self, repo_id: str, folder_path: str, commit_message: str) -> str:
-                uploaded["fingerprint"] = RelBERT.from_pretrained(folder_path).fingerprint
+                uploaded["fingerprint"] = TorchRelBERT.from_pretrained(folder_path).fingerprint
                 return f"address of {repo_id}"
 
         monkeypatch.setattr("huggingface_hub.HfApi", Hub)
@@ -390,7 +395,7 @@ class TestCheckpoint:
         assert uploaded == {"token": "secret", "repository": ("me/mine", True), "fingerprint": tiny.fingerprint}
 
     def test_a_save_leaves_what_is_no_models_and_removes_what_was_an_older_ones(
-        self, tiny: RelBERT, tmp_path: Path
+        self, tiny: TorchRelBERT, tmp_path: Path
     ) -> None:
         mine = {"tsconfig.json", "tokenizer_notes.md", "vocab_of_my_thesis.txt", "vectors.safetensors"}
         stale = {"pytorch_model.bin", "model-00001-of-00002.safetensors", "adapter_config.json", "merges.txt"}
@@ -403,13 +408,15 @@ class TestCheckpoint:
         assert mine | {"vocab.json"} <= found
         assert not stale & found
 
-    def test_a_readme_that_is_no_models_is_not_overwritten(self, tiny: RelBERT, tmp_path: Path) -> None:
+    def test_a_readme_that_is_no_models_is_not_overwritten(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
         (tmp_path / "README.md").write_text("mine")
         with pytest.raises(RelvecError, match=r"has a README.md that is no model's; choose another folder"):
             tiny.save_pretrained(tmp_path)
         assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
-    def test_a_failed_save_leaves_nothing(self, tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_failed_save_leaves_nothing(
+        self, tiny: TorchRelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(tiny.tokenizer, "save_pretrained", _fail)
         with pytest.raises(RelvecError, match="disk full"):
             tiny.save_pretrained(tmp_path / "saved")
@@ -429,41 +436,41 @@ def _fail(*_: Any) -> None:
 
 
 class TestBrokenFolders:
-    def copy(self, tiny: RelBERT, folder: Path) -> Path:
+    def copy(self, tiny: TorchRelBERT, folder: Path) -> Path:
         tiny.save_pretrained(folder)
         return folder
 
     def test_a_folder_that_is_no_model(self, tmp_path: Path) -> None:
         with pytest.raises(RelvecError, match=r"no config\.json"):
-            RelBERT.from_pretrained(tmp_path)
+            TorchRelBERT.from_pretrained(tmp_path)
 
     def test_a_file_in_place_of_a_folder(self, tmp_path: Path) -> None:
         (tmp_path / "model.bin").touch()
         with pytest.raises(RelvecError, match="give the folder"):
-            RelBERT.from_pretrained(tmp_path / "model.bin")
+            TorchRelBERT.from_pretrained(tmp_path / "model.bin")
 
-    def test_corrupt_weights(self, tiny: RelBERT, tmp_path: Path) -> None:
+    def test_corrupt_weights(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
         weights = self.copy(tiny, tmp_path) / "model.safetensors"
         weights.write_bytes(weights.read_bytes()[: weights.stat().st_size // 2])
         with pytest.raises(RelvecError, match="cannot be loaded"):
-            RelBERT.from_pretrained(tmp_path)
+            TorchRelBERT.from_pretrained(tmp_path)
 
-    def test_weights_of_another_model(self, tiny: RelBERT, tmp_path: Path) -> None:
+    def test_weights_of_another_model(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
         from safetensors.torch import save_file
 
         save_file({"other": torch.zeros(1)}, self.copy(tiny, tmp_path) / "model.safetensors")
         with pytest.raises(RelvecError, match="lack"):
-            RelBERT.from_pretrained(tmp_path)
+            TorchRelBERT.from_pretrained(tmp_path)
 
-    def test_no_weights(self, tiny: RelBERT, tmp_path: Path) -> None:
+    def test_no_weights(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
         (self.copy(tiny, tmp_path) / "model.safetensors").unlink()
         with pytest.raises(RelvecError, match="holds no weights"):
-            RelBERT.from_pretrained(tmp_path)
+            TorchRelBERT.from_pretrained(tmp_path)
 
-    def test_a_broken_configuration(self, tiny: RelBERT, tmp_path: Path) -> None:
+    def test_a_broken_configuration(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
         (self.copy(tiny, tmp_path) / "config.json").write_text("{")
         with pytest.raises(RelvecError, match="describes no encoder"):
-            RelBERT.from_pretrained(tmp_path)
+            TorchRelBERT.from_pretrained(tmp_path)
 
     @pytest.mark.parametrize(
         ("broken", "message"),
@@ -479,15 +486,15 @@ class TestBrokenFolders:
         ],
     )
     def test_a_broken_prompt_or_record(
-        self, tiny: RelBERT, tmp_path: Path, broken: dict[str, Any], message: str
+        self, tiny: TorchRelBERT, tmp_path: Path, broken: dict[str, Any], message: str
     ) -> None:
         path = self.copy(tiny, tmp_path) / "config.json"
         settings = json.loads(path.read_text())["relbert_config"]
         change_json(path, relbert_config=settings | broken)
         with pytest.raises(RelvecError, match=message):
-            RelBERT.from_pretrained(tmp_path)
+            TorchRelBERT.from_pretrained(tmp_path)
 
-    def test_a_broken_tokenizer(self, tiny: RelBERT, tmp_path: Path) -> None:
+    def test_a_broken_tokenizer(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
         (self.copy(tiny, tmp_path) / "tokenizer.json").write_text("{}")
         with pytest.raises(RelvecError, match="tokenizer"):
-            RelBERT.from_pretrained(tmp_path)
+            TorchRelBERT.from_pretrained(tmp_path)

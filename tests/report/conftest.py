@@ -58,7 +58,9 @@ def classification(
     """A record of a classifier that is right on a share of the test pairs."""
     known = CLASSIFICATION_DATASETS[dataset]
     labels = list(dict.fromkeys(known.classes.values()))
-    parts = {part: _pairs(labels, count) for part, count in {**known.counts, "test": size or 300}.items()}
+    parts: dict[Any, LabelledPairs] = {
+        part: _pairs(labels, count) for part, count in {**known.counts, "test": size or 300}.items()
+    }
     test = parts["test"].labels
     wrong = {label: labels[place - 1] for place, label in enumerate(labels)}
     predicted = [label if n < round(right * len(test)) else wrong[label] for n, label in enumerate(test)]

@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 import torch
 
-from relvec import RelBERT, RelvecError
+from relvec import RelvecError
 from relvec.model.adapter import is_adapter
 from relvec.model.averaging import average
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.training.lora import add_lora
 from relvec.training.low_rank import LEFT_OUT, low_rank, save_low_rank
 
 PAIRS = [("Paris", "France"), ("bread", "baker"), ("cat", "animals")]
 
 
-def tuned(folder: Path, seed: int, rank: int = 2) -> RelBERT:
+def tuned(folder: Path, seed: int, rank: int = 2) -> TorchRelBERT:
     """The tiny model, each linear layer of its blocks changed by a random matrix of some rank."""
-    model = RelBERT.from_pretrained(folder)
+    model = TorchRelBERT.from_pretrained(folder)
     generator = torch.Generator().manual_seed(seed)
     for name, module in model.encoder.named_modules():
         if isinstance(module, torch.nn.Linear) and "layer" in name:
@@ -55,15 +56,15 @@ def test_an_adapter_of_enough_rank_is_the_model(tiny_folder: Path, tmp_path: Pat
     model = tuned(tiny_folder, seed=1)
     save_low_rank(model, str(tiny_folder), 2, tmp_path / "adapter")
     assert is_adapter(tmp_path / "adapter")
-    loaded = RelBERT.from_pretrained(tmp_path / "adapter")
+    loaded = TorchRelBERT.from_pretrained(tmp_path / "adapter")
     np.testing.assert_allclose(loaded.encode(PAIRS), model.encode(PAIRS), atol=5e-3)  # it is saved in half precision
-    assert not np.allclose(loaded.encode(PAIRS), RelBERT.from_pretrained(tiny_folder).encode(PAIRS), atol=0.05)
+    assert not np.allclose(loaded.encode(PAIRS), TorchRelBERT.from_pretrained(tiny_folder).encode(PAIRS), atol=0.05)
 
 
 def test_too_small_a_rank_loses_something(tiny_folder: Path, tmp_path: Path) -> None:
     model = tuned(tiny_folder, seed=1)
     save_low_rank(model, str(tiny_folder), 1, tmp_path / "adapter")
-    loaded = RelBERT.from_pretrained(tmp_path / "adapter")
+    loaded = TorchRelBERT.from_pretrained(tmp_path / "adapter")
     assert np.abs(loaded.encode(PAIRS) - model.encode(PAIRS)).max() > 0.02
 
 
@@ -72,12 +73,12 @@ def test_peft_reads_the_adapter(tiny_folder: Path, tmp_path: Path) -> None:
 
     model = tuned(tiny_folder, seed=1)
     save_low_rank(model, str(tiny_folder), 2, tmp_path / "adapter")
-    base = RelBERT.from_pretrained(tiny_folder)
+    base = TorchRelBERT.from_pretrained(tiny_folder)
     PeftModel.from_pretrained(base.encoder, str(tmp_path / "adapter"))
     np.testing.assert_allclose(base.encode(PAIRS), model.encode(PAIRS), atol=5e-3)
 
 
-def test_without_peft_an_adapter_asks_for_it(tiny: RelBERT, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_peft_an_adapter_asks_for_it(tiny: TorchRelBERT, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(RelvecError, match=r"pip install 'relvec\[train\]'"):
         add_lora(tiny.encoder, 2)
@@ -85,7 +86,7 @@ def test_without_peft_an_adapter_asks_for_it(tiny: RelBERT, monkeypatch: pytest.
 
 @pytest.mark.parametrize(("rank", "message"), [(0, "cannot have the rank 0"), (2, "nothing to adapt")])
 def test_an_impossible_adapter_is_refused(tiny_folder: Path, tmp_path: Path, rank: int, message: str) -> None:
-    model = RelBERT.from_pretrained(tiny_folder)
+    model = TorchRelBERT.from_pretrained(tiny_folder)
     with pytest.raises(RelvecError, match=message):
         save_low_rank(model, str(tiny_folder), rank, tmp_path / "adapter")
 
@@ -93,14 +94,14 @@ def test_an_impossible_adapter_is_refused(tiny_folder: Path, tmp_path: Path, ran
 def test_the_record_says_what_share_of_the_change_was_left_out(tiny_folder: Path, tmp_path: Path) -> None:
     model = tuned(tiny_folder, seed=1)
     save_low_rank(model, str(tiny_folder), 2, tmp_path / "whole")
-    assert "metrics" not in RelBERT.from_pretrained(tmp_path / "whole").training_record
-    before = RelBERT.from_pretrained(tiny_folder).encoder.state_dict()
+    assert "metrics" not in TorchRelBERT.from_pretrained(tmp_path / "whole").training_record
+    before = TorchRelBERT.from_pretrained(tiny_folder).encoder.state_dict()
     linears = sum(float((w - before[name]).square().sum()) for name, w in model.encoder.state_dict().items())
     bias = model.encoder.get_parameter("encoder.layer.0.attention.self.query.bias")
     with torch.no_grad():
         bias.add_((linears / bias.numel()) ** 0.5)  # as much as all that was changed before
     save_low_rank(model, str(tiny_folder), 2, tmp_path / "half")
-    assert RelBERT.from_pretrained(tmp_path / "half").training_record["metrics"] == {LEFT_OUT: 0.5}
+    assert TorchRelBERT.from_pretrained(tmp_path / "half").training_record["metrics"] == {LEFT_OUT: 0.5}
     assert "metrics" not in model.training_record
 
 
@@ -120,16 +121,16 @@ def test_the_average_has_the_mean_of_the_weights(tiny_folder: Path) -> None:
 
 
 def test_models_that_do_not_agree_have_no_average(tiny_folder: Path, tiny_folders: Callable[[str], Path]) -> None:
-    model = RelBERT.from_pretrained(tiny_folder)
+    model = TorchRelBERT.from_pretrained(tiny_folder)
     with pytest.raises(RelvecError, match="prompt or pooling"):
-        average([model, RelBERT.from_pretrained(tiny_folder, pooling="mask")])
-    other = RelBERT.from_pretrained(tiny_folders("bert"), template=model.template, pooling=model.pooling)
+        average([model, TorchRelBERT.from_pretrained(tiny_folder, pooling="mask")])
+    other = TorchRelBERT.from_pretrained(tiny_folders("bert"), template=model.template, pooling=model.pooling)
     with pytest.raises(RelvecError, match="architecture"):
         average([model, other])
 
 
 def test_the_average_names_the_data_of_all(tiny_folder: Path) -> None:
-    models = [RelBERT.from_pretrained(tiny_folder) for _ in range(4)]
+    models = [TorchRelBERT.from_pretrained(tiny_folder) for _ in range(4)]
     for model, data in zip(models, ("mine.csv", "yours.csv", "mine.csv"), strict=False):
         model.training_record = {"data": data}
     assert average(models).training_record["data"] == "mine.csv; yours.csv"

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from relvec import RelBERT, RelvecError
+from relvec import RelvecError
 from relvec.data.rated import RatedRelation, split
 from relvec.model.adapter import adapter_config
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.training.checkpoint import CHECKPOINT_NAME, save_checkpoint
 from relvec.training.gradients import step_gradients
 from relvec.training.losses import LOSSES
@@ -39,7 +40,7 @@ MakeTrainer = Callable[..., Trainer]
 def make_trainer(tiny_folder: Path, tmp_path: Path, relations: list[RatedRelation]) -> MakeTrainer:
     def make(output: str = "trained", folder: Path = tiny_folder, **changes: Any) -> Trainer:
         recipe = Recipe().changed(QUICK | {"base": str(folder)} | changes)
-        model = RelBERT.from_pretrained(folder, template=recipe.template, pooling=recipe.pooling)
+        model = TorchRelBERT.from_pretrained(folder, template=recipe.template, pooling=recipe.pooling)
         return Trainer(model, split(relations, "train"), split(relations, "valid"), recipe, tmp_path / output)
 
     return make
@@ -76,7 +77,7 @@ def test_the_saved_model_gives_the_vectors_of_the_trained_one(
     trainer.save(Progress({6: 1.0}, {0: 2.0, 6: 1.0}))
     trained = trainer.model.encode(PAIRS)
     assert np.abs(trained - base).max() > 1e-3
-    loaded = RelBERT.from_pretrained(tmp_path / "trained")
+    loaded = TorchRelBERT.from_pretrained(tmp_path / "trained")
     tolerance = 2e-2 if rank else 1e-5  # adapters are stored as half precision
     np.testing.assert_allclose(loaded.encode(PAIRS), trained, atol=tolerance)
     assert loaded.training_record["metrics"]["step"] == 6
@@ -88,9 +89,9 @@ def test_an_adapter_is_what_peft_itself_would_load(
     from peft import PeftModel
 
     make_trainer(lora_rank=4).fit()
-    base = RelBERT.from_pretrained(tiny_folder)
+    base = TorchRelBERT.from_pretrained(tiny_folder)
     PeftModel.from_pretrained(base.encoder, str(tmp_path / "trained"))
-    loaded = RelBERT.from_pretrained(tmp_path / "trained")
+    loaded = TorchRelBERT.from_pretrained(tmp_path / "trained")
     np.testing.assert_allclose(loaded.encode(PAIRS), base.encode(PAIRS), atol=1e-4)
 
 
@@ -202,7 +203,7 @@ def test_a_checkpoint_of_another_base_is_not_mixed_in(
     monkeypatch.setattr(killed, "_step", lambda step: original(step) if step < 4 else _kill())
     with pytest.raises(KeyboardInterrupt):
         killed.fit()
-    other = RelBERT.from_pretrained(base)
+    other = TorchRelBERT.from_pretrained(base)
     with torch.no_grad():
         next(other.encoder.parameters()).add_(1)
     other.save_pretrained(base)
@@ -247,7 +248,7 @@ def test_a_model_that_tells_no_recipe_may_be_replaced(
 ) -> None:
     shutil.copytree(tiny_folder, tmp_path / "trained")
     make_trainer().fit()
-    assert RelBERT.from_pretrained(tmp_path / "trained").training_record
+    assert TorchRelBERT.from_pretrained(tmp_path / "trained").training_record
 
 
 def test_logs_that_are_a_file_are_named_before_training(make_trainer: MakeTrainer, tmp_path: Path) -> None:
@@ -262,7 +263,7 @@ def test_logs_that_are_a_file_are_named_before_training(make_trainer: MakeTraine
     ("word", "message"), [("Paris " * 100, "tokens where the model takes"), ("a <mask> b", "<mask>")]
 )
 def test_a_pair_that_the_model_cannot_take_fails_before_the_first_step(
-    tiny: RelBERT, relations: list[RatedRelation], tmp_path: Path, part: str, word: str, message: str
+    tiny: TorchRelBERT, relations: list[RatedRelation], tmp_path: Path, part: str, word: str, message: str
 ) -> None:
     parts = {"train": split(relations, "train"), "valid": split(relations, "valid")}
     last = parts[part][-1]
@@ -279,7 +280,7 @@ def test_an_adapter_finds_its_base_from_any_working_directory(
     make_trainer(folder=Path(tiny_folder.name), lora_rank=2).fit()
     monkeypatch.chdir(tmp_path)
     assert adapter_config(tmp_path / "trained")["base_model_name_or_path"] == str(tiny_folder)
-    assert RelBERT.from_pretrained("trained").training_record["base"] == tiny_folder.name
+    assert TorchRelBERT.from_pretrained("trained").training_record["base"] == tiny_folder.name
     assert str(tiny_folder) not in (tmp_path / "trained" / "README.md").read_text()
 
 
@@ -289,8 +290,8 @@ def test_a_model_trained_from_a_trained_one_names_the_language_model_below_both(
 ) -> None:
     for base, output in ((tiny_folder, "first"), (tmp_path / "first", "second"), (tmp_path / "second", "third")):
         make_trainer(output, folder=base, lora_rank=rank).fit()
-        assert RelBERT.from_pretrained(tmp_path / output).language_model == str(tiny_folder)
-    assert RelBERT.from_pretrained(tmp_path / "third").training_record["base"] == str(tmp_path / "second")
+        assert TorchRelBERT.from_pretrained(tmp_path / output).language_model == str(tiny_folder)
+    assert TorchRelBERT.from_pretrained(tmp_path / "third").training_record["base"] == str(tmp_path / "second")
 
 
 @pytest.mark.parametrize("rank", [0, 4])

@@ -14,7 +14,7 @@ from relvec.evaluation.records import Record, file_name
 from relvec.evaluation.runner import classification_records
 from relvec.evaluation.systems import model_facts, vector_system
 from relvec.model.cached_vectors import ModelVectors
-from relvec.model.torch_backend import RelBERT
+from relvec.model.relation_model import RelBERT
 from relvec.training.checkpoint import CHECKPOINT_NAME
 from relvec.training.recipe import Recipe
 from relvec.training.record import is_recipe_of, saved_recipe

@@ -88,7 +88,7 @@ def relation_map(
     _check_coordinates(coordinates, data)
     groups = relation_map.load_groups(data, relation or [], data_dir=data_dir, limit=limit)
     from relvec.model.cached_vectors import ModelVectors
-    from relvec.model.torch_backend import RelBERT
+    from relvec.model.relation_model import RelBERT
 
     vectors = ModelVectors(RelBERT.from_pretrained(model, device=device))
     found = relation_map.relation_map(vectors, groups, wanted, seed)

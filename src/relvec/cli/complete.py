@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from relvec.cli.neighbours import Index
-from relvec.cli.options import Device, Json, Model, load_model, start_quickly
+from relvec.cli.options import BackendOption, Device, Json, Model, load_model, start_quickly
 from relvec.cli.output import print_json, print_table
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
@@ -22,6 +22,7 @@ def complete(
     ] = None,
     model: Model = DEFAULT_MODEL,
     device: Device = None,
+    backend: BackendOption = "auto",
     json: Json = False,
 ) -> None:
     """Complete an analogy: which word is to c as b is to a?"""
@@ -32,7 +33,7 @@ def complete(
     from relvec.index.storage import index_folder
 
     opened = PairIndex.load(index_folder(index))
-    found = completed(load_model(model, device), opened, a, b, c, k, word_vectors=word_vectors)
+    found = completed(load_model(model, device, backend=backend), opened, a, b, c, k, word_vectors=word_vectors)
     if json:
         words = [{"word": word, "score": score} for word, score in found]
         print_json({"pair": f"{a}:{b}", "head": c, "words": words})

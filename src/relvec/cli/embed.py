@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Dtype, Model, load_model, start_quickly
+from relvec.cli.options import BackendOption, Device, Dtype, Model, load_model, start_quickly
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.pairs import read_pairs
@@ -25,11 +25,12 @@ def embed(
     normalize: Annotated[bool, typer.Option("--normalize", help="Make every vector of length 1.")] = False,
     truncate: Annotated[bool, typer.Option("--truncate", help="Cut pairs that are too long for the model.")] = False,
     device: Device = None,
+    backend: BackendOption = "auto",
     dtype: Dtype = "float32",
 ) -> None:
     """Write the relation vectors of a file of pairs; a run that was broken off goes on where it stopped."""
     rows = read_pairs(pairs)
-    is_quick = len(rows) < FEW and dtype == "float32"
+    is_quick = backend == "numpy" or (len(rows) < FEW and dtype == "float32")
     if is_quick:
         start_quickly()
     from relvec.model.embed import embed_to_file, writer_for
@@ -37,7 +38,7 @@ def embed(
     writer_for(output)
     if pairs != "-" and output.exists() and output.samefile(pairs):
         raise RelvecError(f"{output} is the file of pairs itself; choose another output.")
-    loaded = load_model(model, device, quickly=is_quick, dtype=dtype)
+    loaded = load_model(model, device, backend=backend, dtype=dtype, few_pairs=is_quick)
     start = time.perf_counter()
     done = embed_to_file(loaded, rows, output, batch_size=batch_size, normalize=normalize, truncate=truncate)
     seconds = time.perf_counter() - start

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from relvec.hub.models import adapters_and_base, resolve
+from relvec.hub.models import resolve
+from relvec.model.adapter import adapters_and_base
 
 
 def fetch(model: Annotated[str, typer.Argument(help="A model name or a hub id.")]) -> None:

@@ -42,7 +42,7 @@ def build(
     check_unused(output)
     rows = read_related_pairs(pairs)
     from relvec.index.building import build_index
-    from relvec.model.torch_backend import RelBERT
+    from relvec.model.relation_model import RelBERT
 
     faiss()
     check_kind(kind, len(rows))
@@ -74,7 +74,7 @@ def add(
     rows = read_related_pairs(pairs)
     from relvec.index.building import extend_index
     from relvec.index.storage import read_meta
-    from relvec.model.torch_backend import RelBERT
+    from relvec.model.relation_model import RelBERT
 
     read_meta(index)
     loaded = RelBERT.from_pretrained(model, device=device)
@@ -132,7 +132,7 @@ def import_(
     """Make an index of vectors that the model made before."""
     from relvec.index.import_export import import_index
     from relvec.io.pair_vectors import check_input
-    from relvec.model.torch_backend import RelBERT
+    from relvec.model.relation_model import RelBERT
 
     check_input(vectors)
     check_unused(output)
@@ -166,7 +166,7 @@ def export(
         return
     check_output(output)
     opened = PairIndex.load(index_folder(index))
-    from relvec.model.torch_backend import RelBERT
+    from relvec.model.relation_model import RelBERT
 
     loaded = None if opened.is_exact else RelBERT.from_pretrained(model, device=device)
     export_index(opened, output, model=loaded)

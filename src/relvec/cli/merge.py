@@ -16,20 +16,20 @@ def merge(
     from relvec.model.averaging import average
     from relvec.model.base import holds
     from relvec.model.saving import check_unused
-    from relvec.model.torch_backend import RelBERT
+    from relvec.model.torch_backend import TorchRelBERT
 
     for model in models:
         if holds(output, model):
             raise RelvecError(f"{output} holds {model}, or what it stands on; choose another output.")
     check_unused(output)
-    loaded = [RelBERT.from_pretrained(model, device="cpu") for model in models]
+    loaded = [TorchRelBERT.from_pretrained(model, device="cpu") for model in models]
     merged = average(loaded)
     merged.name = output.name
     if not lora:
         merged.save_pretrained(output)
     else:
-        from relvec.hub.models import plain_base, resolve
-        from relvec.model.adapter import adapter_config, is_adapter
+        from relvec.hub.models import resolve
+        from relvec.model.adapter import adapter_config, is_adapter, plain_base
         from relvec.training.low_rank import save_low_rank
 
         folder = resolve(models[0])

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Json, Model, load_model, start_quickly
+from relvec.cli.options import BackendOption, Device, Json, Model, load_model, start_quickly
 from relvec.cli.output import pair_json, print_json, print_table
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.pairs import parse_pair
@@ -31,6 +31,7 @@ def neighbours(
         ),
     ] = None,
     device: Device = None,
+    backend: BackendOption = "auto",
     json: Json = False,
 ) -> None:
     """Find the pairs of an index whose relation is most like that of the given pairs."""
@@ -40,7 +41,7 @@ def neighbours(
     from relvec.index.storage import index_folder
 
     opened = PairIndex.load(index_folder(index))
-    loaded = load_model(model, device)
+    loaded = load_model(model, device, backend=backend)
     found = opened.neighbours(
         loaded, query, k, rerank=rerank, exclude_shared_words=not shared_words, relations=relation
     )

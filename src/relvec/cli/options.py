@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from relvec.errors import RelvecError
+from relvec.model.backends import BACKENDS
 
 if TYPE_CHECKING:
-    from relvec.model.relation_model import RelationModel
+    from relvec.model.relation_model import RelBERT
 
 
 def _check_device(device: str | None) -> str | None:
@@ -26,6 +27,8 @@ Model = Annotated[str, typer.Option("--model", "-m", help="A model name, a folde
 Device = Annotated[
     str | None, typer.Option(callback=_check_device, help="cpu, cuda or mps; by default the fastest there is.")
 ]
+_BACKENDS = ", ".join(f"{backend.name} ({backend.help})" for backend in BACKENDS.values())
+BackendOption = Annotated[str, typer.Option("--backend", help=f"auto, {_BACKENDS}.")]
 Dtype = Annotated[
     str,
     typer.Option(help="float32, or bfloat16: about twice as fast where the hardware has it, a little less exact."),
@@ -81,13 +84,12 @@ def start_quickly() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def load_model(model: str, device: str | None, *, quickly: bool = True, dtype: str = "float32") -> "RelationModel":
-    """The model for a few pairs, which is quick to load, or the one of torch, which may have a GPU and a `dtype`."""
-    if quickly:
+def load_model(
+    model: str, device: str | None, *, backend: str = "auto", dtype: str = "float32", few_pairs: bool = True
+) -> "RelBERT":
+    """A model for a command; with `few_pairs`, `auto` prefers the backend that starts first."""
+    if few_pairs:
         start_quickly()
-        from relvec.model.backends import open_model
+    from relvec.model.backends import open_model
 
-        return open_model(model, device)
-    from relvec.model.torch_backend import RelBERT
-
-    return RelBERT.from_pretrained(model, device=device, dtype=dtype)
+    return open_model(model, backend=backend, device=device, dtype=dtype, few_pairs=few_pairs)

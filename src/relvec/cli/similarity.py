@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Json, Model, ScoringOption, load_model
+from relvec.cli.options import BackendOption, Device, Json, Model, ScoringOption, load_model
 from relvec.cli.output import pair_json, print_json, print_table
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
@@ -16,13 +16,14 @@ def similarity(
     model: Model = DEFAULT_MODEL,
     scoring: ScoringOption = "forward",
     device: Device = None,
+    backend: BackendOption = "auto",
     json: Json = False,
 ) -> None:
     """Rank pairs by how alike their relation is to that of the first pair."""
     query, *others = [parse_pair(pair) for pair in pairs]
     if not others:
         raise RelvecError("Only one pair was given; add at least one to compare it with.")
-    loaded = load_model(model, device)
+    loaded = load_model(model, device, backend=backend)
     from relvec.similarity import check_scoring
 
     found = loaded.rank(query, others, scoring=check_scoring(scoring))

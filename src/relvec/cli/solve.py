@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Device, Json, Model, ScoringOption, load_model
+from relvec.cli.options import BackendOption, Device, Json, Model, ScoringOption, load_model
 from relvec.cli.output import print_json, print_table
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
@@ -16,13 +16,14 @@ def solve(
     model: Model = DEFAULT_MODEL,
     scoring: ScoringOption = "forward",
     device: Device = None,
+    backend: BackendOption = "auto",
     json: Json = False,
 ) -> None:
     """Answer an analogy question: which choice is related as the stem (the first pair) is?"""
     stem, *choices = [parse_pair(pair) for pair in pairs]
     if not choices:
         raise RelvecError("The question has no choices; give them after the stem.")
-    loaded = load_model(model, device)
+    loaded = load_model(model, device, backend=backend)
     from relvec.similarity import check_scoring
 
     solution = loaded.solve(stem, choices, scoring=check_scoring(scoring))

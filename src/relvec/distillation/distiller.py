@@ -17,7 +17,7 @@ from relvec.errors import RelvecError
 from relvec.model.base import check_beside_base
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.saving import check_unused
-from relvec.model.torch_backend import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.progress import progress_bar
 from relvec.similarity import normalized
 from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint
@@ -98,7 +98,7 @@ class Distiller:
     def __init__(
         self,
         teacher: ModelVectors,
-        student: RelBERT,
+        student: TorchRelBERT,
         pool: Pool,
         settings: Settings,
         output: str | Path,

@@ -9,7 +9,7 @@ from relvec.distillation.pool import Sources, make_pool
 from relvec.distillation.student import load_student
 from relvec.io.paths import expanded
 from relvec.model.cached_vectors import ModelVectors
-from relvec.model.torch_backend import BATCH_SIZE, RelBERT
+from relvec.model.relation_model import BATCH_SIZE, RelBERT
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from relvec.errors import RelvecError
-from relvec.model.torch_backend import RelBERT
+from relvec.model.relation_model import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 
 
@@ -14,14 +15,14 @@ def load_student(
     template: int | str | Template | None = None,
     pooling: str | None = None,
     device: str | None = None,
-) -> RelBERT:
+) -> TorchRelBERT:
     """A base encoder by name, folder or hub id, prompted like the teacher unless told otherwise.
 
-    >>> load_student(tiny_model, RelBERT.from_pretrained(tiny_model), pooling="mask")
+    >>> load_student(tiny_model, TorchRelBERT.from_pretrained(tiny_model), pooling="mask")
     RelBERT(roberta, 16 dimensions, pooling='mask', template='[h] is the <mask> of [t]')
     """
     # Every tokenizer can take this template; whether it can take the wanted one is seen below.
-    plain = RelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device=device)
+    plain = TorchRelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device=device)
     chosen, pooling = Template.of(teacher.template if template is None else template), pooling or teacher.pooling
     if chosen.has_mask and plain.tokenizer.mask_token is None:
         problem = f"The student {base} has no mask token for the template {chosen.text!r} with {pooling} pooling"
@@ -29,4 +30,4 @@ def load_student(
     if template is None and chosen.tokens is not None and plain.tokenizer.get_vocab() != teacher.tokenizer.get_vocab():
         problem = f"The learned prompt of the teacher {teacher.name} is not in the vocabulary of the student {base}"
         raise RelvecError(f"{problem}; give a --template.")
-    return RelBERT(plain.encoder, plain.tokenizer, chosen, pooling, name=plain.name)
+    return TorchRelBERT(plain.encoder, plain.tokenizer, chosen, pooling, name=plain.name)

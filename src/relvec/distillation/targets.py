@@ -7,7 +7,7 @@ import numpy as np
 
 from relvec.errors import RelvecError
 from relvec.model.cached_vectors import ModelVectors
-from relvec.model.torch_backend import RelBERT
+from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, cosine, normalized
 

@@ -24,7 +24,8 @@ from relvec.errors import RelvecError
 from relvec.evaluation.classification import ClassificationResult, Parts, classification_result, usable_parts
 from relvec.evaluation.mlp_grid import check_scikit_learn
 from relvec.io.files import written_whole
-from relvec.model.torch_backend import RelBERT
+from relvec.model.relation_model import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
 from relvec.training.weights import put_back, trainable
@@ -78,13 +79,14 @@ def evaluate_fine_tuned(
     The epoch with the highest micro F1 on the validation part counts, the last one where there is no such part.
     With a `work_folder` a run that was killed goes on from its last checkpoint, to the same result.
 
-    >>> model = RelBERT.from_pretrained(tiny_model)
+    >>> model = TorchRelBERT.from_pretrained(tiny_model)
     >>> train = LabelledPairs((("cat", "animal"), ("hot", "cold")), ("hypernym", "antonym"))
     >>> recipe = FineTuning(epochs=10, learning_rate=0.01)
     >>> evaluate_fine_tuned(model, {"train": train, "test": train}, recipe).metrics["micro_f1"]
     100.0
     """
     check_scikit_learn()  # its scores come last
+    model = TorchRelBERT.of(model)
     if model.encoder.dtype != torch.float32:  # most steps would be lost in rounding
         raise RelvecError(f"Fine-tuning needs a model in float32, not {model.encoder.dtype}; leave out the dtype.")
     recipe = recipe or FineTuning()
@@ -113,7 +115,7 @@ class _Course:
 class _Tuner:
     """The copy of a model under training, its head and its optimiser."""
 
-    def __init__(self, model: RelBERT, parts: Parts, recipe: FineTuning) -> None:
+    def __init__(self, model: TorchRelBERT, parts: Parts, recipe: FineTuning) -> None:
         self.parts, self.recipe = parts, recipe
         self.classes = sorted(set(parts["train"].labels))
         self.model = copy.copy(model)
@@ -276,6 +278,6 @@ def _both_ways(pairs: tuple[Pair, ...]) -> list[Pair]:
     return [*pairs, *((tail, head) for head, tail in pairs)]
 
 
-def _key(model: RelBERT, parts: Parts, recipe: FineTuning) -> str:
+def _key(model: TorchRelBERT, parts: Parts, recipe: FineTuning) -> str:
     """A checksum of all that decides the result."""
     return hashlib.sha256(repr((model.fingerprint, dict(parts), recipe)).encode()).hexdigest()

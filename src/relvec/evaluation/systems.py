@@ -9,8 +9,8 @@ from relvec.data.benchmarks.analogy import Part, Question
 from relvec.evaluation.analogy import CosineSolver, OutOfVocabulary, Solver
 from relvec.hub.models import resolve
 from relvec.model.cached_vectors import ModelVectors, PairVectors
-from relvec.model.loading import load_config, relbert_config
-from relvec.model.torch_backend import BATCH_SIZE, RelBERT
+from relvec.model.relation_model import BATCH_SIZE, RelBERT
+from relvec.model.stored import relbert_config
 from relvec.similarity import Scoring
 
 SolverFor = Callable[[str, Part, Sequence[Question], Scoring], Solver]
@@ -59,8 +59,7 @@ def model_system(
 
 def model_facts(model: RelBERT, source: str) -> dict[str, Any]:
     """What describes a model in a report; an encoder that was never tuned on relations is `vanilla`."""
-    folder = resolve(source)
-    is_tuned = bool(relbert_config(load_config(folder), folder))
+    is_tuned = bool(relbert_config(resolve(source)))
     training = model.training_record
     recipe = training.get("recipe", {})
     facts = {

@@ -8,7 +8,7 @@ import torch
 
 from relvec.data.rated import RatedRelation, check_relations, split
 from relvec.errors import RelvecError
-from relvec.model.torch_backend import RelBERT
+from relvec.model.relation_model import RelBERT
 from relvec.similarity import Vectors, normalized
 from relvec.training.batch import Batch
 from relvec.training.batches import validation_batch

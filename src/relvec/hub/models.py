@@ -8,7 +8,6 @@ from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
 from relvec.hub.fetch import fetch
 from relvec.hub.network import HUB_PATIENCE_SECONDS, hub_answers, is_refusal, offline
 from relvec.io.paths import expanded
-from relvec.model.adapter import CONFIG_NAME, adapter_config, is_adapter
 
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _READABLE = (".json", ".txt", ".model", ".safetensors")
@@ -33,27 +32,6 @@ def resolve(model: str | Path, revision: str | None = None, show_progress: bool 
     if not _HUB_ID.fullmatch(name) or name.startswith("."):
         raise RelvecError(f"There is no model folder {name}; check the path, or see `relvec models`.")
     return _hub_folder(name, revision)
-
-
-def plain_base(model: str) -> str:
-    """The model itself, or what an adapter, or a pile of them, stands on.
-
-    >>> plain_base(tiny_model) == tiny_model
-    True
-    """
-    adapters, _ = adapters_and_base(resolve(model))
-    return str(adapter_config(adapters[-1])["base_model_name_or_path"]) if adapters else model
-
-
-def adapters_and_base(folder: Path, show_progress: bool | None = None) -> tuple[list[Path], Path]:
-    """The adapters of a model's folder, the uppermost first, and the folder of the plain encoder below them."""
-    adapters: list[Path] = []
-    while is_adapter(folder):
-        if any(folder.samefile(above) for above in adapters):
-            raise RelvecError(f"The adapter {folder} stands on itself; name its true base in its {CONFIG_NAME}.")
-        adapters.append(folder)
-        folder = resolve(adapter_config(folder)["base_model_name_or_path"], show_progress=show_progress)
-    return adapters, folder
 
 
 def _hub_folder(repository: str, revision: str | None) -> Path:

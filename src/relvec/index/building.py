@@ -10,7 +10,7 @@ from relvec.index.pair_index import PairIndex
 from relvec.index.storage import read_meta, writing
 from relvec.index.vocabulary import distinct_pairs
 from relvec.model.embed import encoded_in_steps
-from relvec.model.torch_backend import BATCH_SIZE, RelBERT
+from relvec.model.relation_model import BATCH_SIZE, RelBERT
 
 
 def build_index(

@@ -9,7 +9,7 @@ from relvec.errors import RelvecError
 from relvec.index.pair_index import PairIndex
 from relvec.io.spellings import spellings
 from relvec.io.vector_file import VectorTable, read_vectors
-from relvec.model.relation_model import RelationModel
+from relvec.model.relation_model import RelBERT
 from relvec.pairs import as_word
 from relvec.similarity import Ranked, normalized, ranked
 
@@ -21,7 +21,7 @@ ATTESTED = 0.05
 
 
 def complete(
-    model: RelationModel,
+    model: RelBERT,
     index: PairIndex,
     a: str,
     b: str,
@@ -52,7 +52,7 @@ def complete(
 
 
 def candidate_words(
-    model: RelationModel, index: PairIndex, a: str, b: str, c: str, *, word_vectors: str | Path | None = None
+    model: RelBERT, index: PairIndex, a: str, b: str, c: str, *, word_vectors: str | Path | None = None
 ) -> list[str]:
     """Where d may come from: partners of c in the index, tails of the neighbours of (a, b), words near c.
 
@@ -76,7 +76,7 @@ def candidate_words(
     return _encodable(model, c, [word for word in dict.fromkeys(words) if word.casefold() not in taken])
 
 
-def _encodable(model: RelationModel, c: str, words: list[str]) -> list[str]:
+def _encodable(model: RelBERT, c: str, words: list[str]) -> list[str]:
     """The words that the model can encode beside c; if it can none, it is c that is wrong."""
     found, problem = [], None
     for word in words:

@@ -11,7 +11,7 @@ from relvec.index.storage import Meta
 from relvec.io.files import written_whole
 from relvec.io.pair_vectors import PairFile, check_output, read_pair_file
 from relvec.model.embed import check_text_width, encoded_in_steps
-from relvec.model.torch_backend import RelBERT
+from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair, tsv_cell
 from relvec.similarity import cosine
 

@@ -15,7 +15,7 @@ from relvec.index.storage import Meta, read_folder, read_meta, write_folder, wri
 from relvec.index.vector_store import ROWS_PER_STEP, VectorStore, as_float32
 from relvec.index.vocabulary import Mask, PairVocabulary, distinct_pairs
 from relvec.model.model_check import Origin
-from relvec.model.relation_model import RelationModel
+from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair, Prototype, Relation, as_pairs, as_relation, as_relations, is_single
 from relvec.similarity import Vectors, cosine
 
@@ -56,12 +56,10 @@ class PairIndex:
         self._vectors = vectors
         self._is_writable = is_writable
         self._removed = np.zeros(len(pairs), dtype=bool)
-        self._checked: tuple[weakref.ref[RelationModel], Any] | None = None
+        self._checked: tuple[weakref.ref[RelBERT], Any] | None = None
 
     @classmethod
-    def of(
-        cls, model: RelationModel, pairs: Any, *, relations: Sequence[str] | None = None, kind: str = "auto"
-    ) -> Self:
+    def of(cls, model: RelBERT, pairs: Any, *, relations: Sequence[str] | None = None, kind: str = "auto") -> Self:
         """Encode pairs and index them, in memory; `relations` names the relation of each.
 
         For a long list, `relvec.index.building.build_index` keeps what is finished on disk.
@@ -75,7 +73,7 @@ class PairIndex:
         pairs: Any,
         vectors: Any,
         *,
-        model: RelationModel,
+        model: RelBERT,
         relations: Sequence[str] | None = None,
         kind: str = "auto",
         show_progress: bool | None = False,
@@ -164,7 +162,7 @@ class PairIndex:
 
     def add(
         self,
-        model: RelationModel,
+        model: RelBERT,
         pairs: Any,
         *,
         relations: Sequence[str] | None = None,
@@ -217,7 +215,7 @@ class PairIndex:
             self.pairs = self.pairs.kept(~self._removed)
             self._removed = np.zeros(len(self.pairs), dtype=bool)
 
-    def check_model(self, model: RelationModel) -> None:
+    def check_model(self, model: RelBERT) -> None:
         """Refuse a model that did not make these vectors; one that has not changed since is not asked again."""
         state = model.state()
         if self._checked is None or self._checked[0]() is not model or self._checked[1] != state:
@@ -226,7 +224,7 @@ class PairIndex:
 
     def neighbours(
         self,
-        model: RelationModel,
+        model: RelBERT,
         query: Any,
         k: int = 10,
         *,
@@ -246,7 +244,7 @@ class PairIndex:
 
     def neighbours_of_each(
         self,
-        model: RelationModel,
+        model: RelBERT,
         queries: Any,
         k: int = 10,
         *,
@@ -313,7 +311,7 @@ class PairIndex:
         return excluded
 
     def _exact_vectors(
-        self, model: RelationModel, rows: set[int], show_progress: bool | None
+        self, model: RelBERT, rows: set[int], show_progress: bool | None
     ) -> dict[int, NDArray[np.float32]]:
         """The vectors of some rows as the model makes them, each once."""
         if not rows:
@@ -375,4 +373,4 @@ def as_query(query: Any) -> Relation:
     if is_single(query):
         return as_relation(query)
     relations = as_relations(query)
-    return relations[0] if len(relations) == 1 else RelationModel.prototype(relations)
+    return relations[0] if len(relations) == 1 else RelBERT.prototype(relations)

@@ -14,7 +14,7 @@ from relvec.learned_prompts.masked_model import check_room
 from relvec.learned_prompts.plots import draw_grid
 from relvec.learned_prompts.ptuning.learning import ptune
 from relvec.model.base import check_beside_base
-from relvec.model.torch_backend import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import PromptResult
 from relvec.prompts.lengths import Lengths
 from relvec.storage.journal import Journal, check_own
@@ -76,7 +76,7 @@ def _of_other_lengths(folder: Path, lengths: Iterable[str]) -> list[PromptResult
 
 def _checked_base(base: str, grid: Sequence[Lengths], relations: Sequence[RatedRelation]) -> str:
     """The fingerprint of the base; lengths that it has no room for fail now, not after hours of learning others."""
-    plain = RelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device="cpu")
+    plain = TorchRelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device="cpu")
     for lengths in grid:
         check_room(plain, lengths, relations)
     return plain.fingerprint

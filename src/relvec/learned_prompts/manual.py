@@ -8,7 +8,7 @@ import torch
 
 from relvec.data.rated import RatedRelation, check_relations
 from relvec.learned_prompts.objective import PromptObjective, check_finite
-from relvec.model.torch_backend import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.progress import progress_bar
 from relvec.prompts.paper_templates import MANUAL_TEMPLATES
 
@@ -40,11 +40,11 @@ def manual_losses(
     check_relations(relations)
     objective = PromptObjective(relations, "valid")
     first = next(iter(MANUAL_TEMPLATES))  # the base's own template, if it has one, need not suit the pooling
-    model = RelBERT.from_pretrained(base, template=first, pooling=pooling, device=device)
+    model = TorchRelBERT.from_pretrained(base, template=first, pooling=pooling, device=device)
     losses = []
     with progress_bar(len(MANUAL_TEMPLATES), "Templates", unit="template", show=show_progress) as bar:
         for number, template in MANUAL_TEMPLATES.items():
-            prompted = RelBERT(model.encoder, model.tokenizer, template, pooling)
+            prompted = TorchRelBERT(model.encoder, model.tokenizer, template, pooling)
             loss = objective.of_model(prompted)
             check_finite(loss)
             losses.append(ManualLoss(number, template, loss))

@@ -7,7 +7,7 @@ import torch
 
 from relvec.data.rated import RatedRelation
 from relvec.errors import RelvecError
-from relvec.model.torch_backend import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.lengths import Lengths
 from relvec.prompts.template import MASK, Template
 from relvec.prompts.tokenized import TokenizedTemplate
@@ -19,20 +19,20 @@ def masked_model(
     pooling: str = "average",
     device: str | torch.device | None = None,
     dtype: str = "float32",
-) -> RelBERT:
+) -> TorchRelBERT:
     """The base with a mask for each trigger, its weights frozen."""
     if pooling == "mask":
         raise RelvecError("Mask pooling has nothing to read once all masks are replaced; use average pooling.")
-    plain = RelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device=device, dtype=dtype)
+    plain = TorchRelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device=device, dtype=dtype)
     if plain.tokenizer.mask_token is None:
         raise RelvecError(f"{base} has no mask token for the triggers to start from; use a masked language model.")
     plain.encoder.requires_grad_(False)
     plain.encoder.eval()
     record = plain.training_record
-    return RelBERT(plain.encoder, plain.tokenizer, _all_masks(lengths), pooling, training_record=record)
+    return TorchRelBERT(plain.encoder, plain.tokenizer, _all_masks(lengths), pooling, training_record=record)
 
 
-def check_room(model: RelBERT, lengths: Lengths, relations: Sequence[RatedRelation]) -> None:
+def check_room(model: TorchRelBERT, lengths: Lengths, relations: Sequence[RatedRelation]) -> None:
     """All pairs of the relations must fit into the model, with so many triggers around them."""
     pairs = [pair for relation in relations for pair in (*relation.positives, *relation.negatives)]
     for pair, tokens in zip(pairs, TokenizedTemplate(_all_masks(lengths), model.tokenizer)(pairs), strict=True):

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from relvec.data.rated import Part, RatedRelation, split
 from relvec.errors import RelvecError
-from relvec.model.torch_backend import RelBERT
+from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair
 from relvec.training.batch import Batch
 from relvec.training.batches import Item, make_batch, validation_batch

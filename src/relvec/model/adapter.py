@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relvec.errors import RelvecError
+from relvec.hub.models import resolve
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -60,6 +61,27 @@ def adapted_layers(names: Collection[str], path: Path) -> list[str]:
         problem = f"The adapter {path} is not made of pairs of lora_A and lora_B"
         raise RelvecError(f"{problem}; fetch it again, or merge it with the library that made it.")
     return layers
+
+
+def plain_base(model: str) -> str:
+    """The model itself, or what an adapter, or a pile of them, stands on.
+
+    >>> plain_base(tiny_model) == tiny_model
+    True
+    """
+    adapters, _ = adapters_and_base(resolve(model))
+    return str(adapter_config(adapters[-1])["base_model_name_or_path"]) if adapters else model
+
+
+def adapters_and_base(folder: Path, show_progress: bool | None = None) -> tuple[list[Path], Path]:
+    """The adapters of a model's folder, the uppermost first, and the folder of the plain encoder below them."""
+    adapters: list[Path] = []
+    while is_adapter(folder):
+        if any(folder.samefile(above) for above in adapters):
+            raise RelvecError(f"The adapter {folder} stands on itself; name its true base in its {CONFIG_NAME}.")
+        adapters.append(folder)
+        folder = resolve(adapter_config(folder)["base_model_name_or_path"], show_progress=show_progress)
+    return adapters, folder
 
 
 def merge_adapter(encoder: "PreTrainedModel", folder: Path) -> None:

@@ -6,14 +6,14 @@ from typing import Any
 import torch
 
 from relvec.errors import RelvecError
-from relvec.model.torch_backend import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 
 
-def average(models: Sequence[RelBERT]) -> RelBERT:
+def average(models: Sequence[TorchRelBERT]) -> TorchRelBERT:
     """Put the mean of all weights into the first model, and return it; the models must share prompt and architecture.
 
-    >>> model = RelBERT.from_pretrained(tiny_model)
-    >>> average([model, RelBERT.from_pretrained(tiny_model)]).fingerprint == model.fingerprint
+    >>> model = TorchRelBERT.from_pretrained(tiny_model)
+    >>> average([model, TorchRelBERT.from_pretrained(tiny_model)]).fingerprint == model.fingerprint
     True
     """
     if not models:
@@ -34,7 +34,7 @@ def average(models: Sequence[RelBERT]) -> RelBERT:
     return first
 
 
-def _record(models: Sequence[RelBERT]) -> dict[str, Any]:
+def _record(models: Sequence[TorchRelBERT]) -> dict[str, Any]:
     """The training of the first, with the names, seeds and data of all, and without the metrics of a single run."""
     records = [model.training_record for model in models]
     seeds = [record.get("recipe", {}).get("seed") for record in records]
@@ -44,5 +44,5 @@ def _record(models: Sequence[RelBERT]) -> dict[str, Any]:
     return record | {"data": "; ".join(data)} if data else record
 
 
-def _shapes(model: RelBERT) -> dict[str, torch.Size]:
+def _shapes(model: TorchRelBERT) -> dict[str, torch.Size]:
     return {name: weight.shape for name, weight in model.encoder.state_dict().items()}

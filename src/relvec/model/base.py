@@ -4,8 +4,9 @@ from pathlib import Path
 
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS
-from relvec.hub.models import adapters_and_base, resolve
+from relvec.hub.models import resolve
 from relvec.io.paths import expanded
+from relvec.model.adapter import adapters_and_base
 
 
 def lasting(base: str) -> str:

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.model.torch_backend import BATCH_SIZE, RelBERT
+from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors

@@ -8,7 +8,7 @@ from huggingface_hub import ModelCardData
 from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
 
 if TYPE_CHECKING:
-    from relvec.model.torch_backend import RelBERT
+    from relvec.model.relation_model import RelBERT
 
 
 def model_card(model: "RelBERT") -> str:
@@ -97,7 +97,7 @@ def _hub_id(base: str) -> str | None:
 
 
 def _description(model: "RelBERT") -> dict[str, Any]:
-    base = model.training_record.get("base", model.encoder.config.model_type)
+    base = model.training_record.get("base", model.kind)
     below = {"language model": model.language_model} if model.language_model not in ("", base) else {}
     return {
         "base": base,

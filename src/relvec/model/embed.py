@@ -16,7 +16,7 @@ import numpy as np
 from relvec.errors import RelvecError
 from relvec.io.files import written_whole
 from relvec.io.parquet import pyarrow
-from relvec.model.relation_model import BATCH_SIZE, RelationModel
+from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.pairs import Pair, as_pairs
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors
@@ -27,7 +27,7 @@ WIDE_BYTES = 2**28  # text up to here may be wide: no machine minds
 
 
 def embed_to_file(
-    model: RelationModel,
+    model: RelBERT,
     pairs: Any,
     output: str | Path,
     *,
@@ -74,7 +74,7 @@ def embed_to_file(
 
 @contextmanager
 def encoded_in_steps(
-    model: RelationModel,
+    model: RelBERT,
     pairs: Sequence[Pair],
     output: Path,
     *,

@@ -44,27 +44,6 @@ def load_config(folder: Path) -> PretrainedConfig:
         raise RelvecError(f"{path} describes no encoder ({_brief(error)}); use a folder of transformers.") from error
 
 
-def relbert_config(config: PretrainedConfig, folder: Path) -> dict[str, Any]:
-    """The prompt and pooling that a checkpoint carries; empty for a plain encoder."""
-    settings = getattr(config, "relbert_config", None) or {}
-    place = f"relbert_config in {folder / 'config.json'}"
-    if not isinstance(settings, dict):
-        raise RelvecError(f"{place} is broken; give it template and aggregation_mode.")
-    _check_kinds(settings, {"template": str, "aggregation_mode": str, "training": dict}, place)
-    _check_kinds(settings.get("training", {}), {"base": str, "recipe": dict, "metrics": dict}, f"training of {place}")
-    tokens = settings.get("template_tokens")
-    if tokens is not None and not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
-        raise RelvecError(f"template_tokens of {place} is {tokens!r}; give a list of tokens.")
-    return settings
-
-
-def _check_kinds(settings: dict[str, Any], kinds: dict[str, type], place: str) -> None:
-    for name, kind in kinds.items():
-        if name in settings and not isinstance(settings[name], kind):
-            meant = "a text" if kind is str else "entries by name"
-            raise RelvecError(f"{name} of {place} is {settings[name]!r}; give {meant}, or leave it out.")
-
-
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from relvec.errors import RelvecError
-from relvec.model.relation_model import RelationModel
+from relvec.model.relation_model import RelBERT
 from relvec.similarity import Vectors, cosine
 
 PROBES = [("Paris", "France"), ("barista", "coffee"), ("hot", "cold"), ("wheel", "car")]
@@ -35,7 +35,7 @@ class Origin:
     probes: str = field(repr=False)  # float16 in base64: meta.json is text
 
     @classmethod
-    def of(cls, model: RelationModel) -> Self:
+    def of(cls, model: RelBERT) -> Self:
         vectors = model.encode(PROBES, normalize=True, truncate=True).astype("<f2")
         return cls(model.name, model.fingerprint, base64.b64encode(vectors.tobytes()).decode("ascii"))
 
@@ -45,7 +45,7 @@ class Origin:
         numbers = np.frombuffer(base64.b64decode(self.probes, validate=True), dtype="<f2")
         return numbers.astype(np.float32).reshape(len(PROBES), -1)
 
-    def check(self, model: RelationModel) -> None:
+    def check(self, model: RelBERT) -> None:
         """Refuse a model whose vectors are others."""
         known = self.vectors
         alike = 0.0

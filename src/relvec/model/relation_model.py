@@ -1,15 +1,20 @@
-"""RelationModel: what a relation model does with the vectors of pairs, whatever computes them."""
+"""RelBERT: prompt template + language model + pooling = one relation vector for each pair of words."""
 
+import tempfile
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from pathlib import Path
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError, UnknownWordsWarning
+from relvec.hub.catalogue import DEFAULT_MODEL
+from relvec.model.backends import UnsupportedModelError, open_model
+from relvec.model.stored import StoredModel
 from relvec.pairs import Pair, Prototype, Relation, as_relation, as_relations, as_word, is_single, turned
 from relvec.pooling import check_pooling
 from relvec.progress import progress_bar
@@ -24,22 +29,105 @@ PROBES = (("Zürich", "ICE cream"), ("don't", "café-bar 24/7"), ("ﬁre", "東�
 NOT_IN_WEIGHTS = ("hidden_act", "activation", "num_attention_heads", "n_heads", "layer_norm_eps")
 
 
-class RelationModel(ABC):
-    """Prompts, batches, comparisons; a subclass puts the tokens of a batch through its network.
+class RelBERT(ABC):
+    """Turns pairs of words into vectors of their relation.
 
-    The torch backend can train and use a GPU; the numpy backend answers before torch has even been imported.
+    `RelBERT.from_pretrained` gives the subclass of a backend, which puts the tokens of a batch through its network.
+
+    >>> model = RelBERT.from_pretrained(tiny_model)
+    >>> model.encode(("Paris", "France")).shape
+    (16,)
+    >>> model
+    RelBERT(roberta, 16 dimensions, pooling='average', template='[h] is the <mask> of [t]')
     """
 
+    backend: str = ""
+
     def __init__(
-        self, tokenizer: PromptTokenizer, template: int | str | Template, pooling: str, *, name: str, max_tokens: int
+        self,
+        tokenizer: PromptTokenizer,
+        template: int | str | Template,
+        pooling: str,
+        *,
+        name: str,
+        kind: str,
+        max_tokens: int,
+        training_record: dict[str, Any] | None = None,
     ) -> None:
+        self.tokenizer = tokenizer
         self.template = Template.of(template)
         self.pooling = check_pooling(pooling)
         self.name = name
+        self.kind = kind
         self.max_tokens = max_tokens
+        self.training_record = training_record or {}
         if self.pooling == "mask" and not self.template.has_mask:
             raise RelvecError(f"Mask pooling needs a <mask> in the template {self.template.text!r}; write one in it.")
         self._prompt = TokenizedTemplate(self.template, tokenizer)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model: str | Path = DEFAULT_MODEL,
+        *,
+        backend: str = "auto",
+        template: int | str | Template | None = None,
+        pooling: str | None = None,
+        device: Any = None,
+        dtype: Any = "float32",
+        revision: str | None = None,
+        show_progress: bool | None = None,
+    ) -> Self:
+        """Load a model by name (`relvec models` lists them), folder or hub id.
+
+        The backend `auto` is torch where it is installed, else numpy. A plain encoder that was never tuned on
+        relations gets the paper's template 4 and `average` pooling unless told otherwise. Whatever the type of the
+        weights on disk, they are held as `dtype`.
+
+        >>> RelBERT.from_pretrained(tiny_model, pooling="mask").pooling
+        'mask'
+        """
+        loaded = open_model(
+            model,
+            backend=cls.backend or backend,
+            template=template,
+            pooling=pooling,
+            device=device,
+            dtype=dtype,
+            revision=revision,
+            show_progress=show_progress,
+        )
+        return cast(Self, loaded)
+
+    @classmethod
+    def open(
+        cls, stored: StoredModel, *, template: Any = None, pooling: str | None = None, device: Any, dtype: Any
+    ) -> Self:
+        """The model of a folder, or `UnsupportedModelError` where this backend does not know it."""
+        raise UnsupportedModelError(stored.kind)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the published format: a plain encoder folder with `relbert_config` in config.json, and a card."""
+        raise RelvecError(
+            f"The {self.backend} backend only encodes; to save {self.name}, load it with backend='torch'."
+        )
+
+    def push_to_hub(self, repository: str, *, private: bool = False, token: str | None = None) -> str:
+        """Upload the saved form of this model to the hub and return its address."""
+        from huggingface_hub import HfApi
+
+        api = HfApi(token=token)
+        with tempfile.TemporaryDirectory() as folder:
+            self.save_pretrained(folder)
+            api.create_repo(repository, private=private, exist_ok=True)
+            return str(
+                api.upload_folder(repo_id=repository, folder_path=folder, commit_message="Upload relation model")
+            )
+
+    @property
+    def language_model(self) -> str:
+        """What all training started from, also of a model trained from another; empty where nobody wrote it down."""
+        return str(self.training_record.get("language_model") or self.training_record.get("base", ""))
 
     @property
     @abstractmethod
@@ -87,7 +175,6 @@ class RelationModel(ABC):
         pair is encoded once. A pair too long for the model is an error unless `truncate` cuts it; an emoji, or another
         word that the model has no tokens for, gives an `UnknownWordsWarning`.
 
-        >>> from relvec import RelBERT
         >>> model = RelBERT.from_pretrained(tiny_model)
         >>> model.encode([("Paris", "France"), ("Tokyo", "Japan")], normalize=True).shape
         (2, 16)
@@ -157,7 +244,6 @@ class RelationModel(ABC):
     def similarity(self, left: Any, right: Any) -> Any:
         """Cosine of relation vectors: a float for two pairs, a row for a pair and a list, a matrix for two lists.
 
-        >>> from relvec import RelBERT
         >>> model = RelBERT.from_pretrained(tiny_model)
         >>> round(model.similarity(("Paris", "France"), ("Paris", "France")), 3)
         1.0
@@ -176,7 +262,6 @@ class RelationModel(ABC):
     ) -> list[Ranked[Relation]]:
         """Candidates by falling relational similarity to the query.
 
-        >>> from relvec import RelBERT
         >>> model = RelBERT.from_pretrained(tiny_model)
         >>> model.rank(("Paris", "France"), [("cup", "tea"), ("Paris", "France")])[0].item
         ('Paris', 'France')
@@ -190,7 +275,6 @@ class RelationModel(ABC):
         `forward` compares (a, b) with (c, d), as the paper does; `reverse` compares (b, a) with (d, c);
         `bidirectional` takes the mean of both.
 
-        >>> from relvec import RelBERT
         >>> model = RelBERT.from_pretrained(tiny_model)
         >>> model.solve(("Paris", "France"), [("cup", "tea"), ("Paris", "France")], scoring="bidirectional").answer
         1
@@ -207,7 +291,6 @@ class RelationModel(ABC):
     ) -> list[Ranked[str]]:
         """Fill a : b :: c : ? from candidate words, best first.
 
-        >>> from relvec import RelBERT
         >>> model = RelBERT.from_pretrained(tiny_model)
         >>> [word for word, _ in model.complete("Paris", "France", "Paris", ["tea", "France"], top=1)]
         ['France']
@@ -222,13 +305,19 @@ class RelationModel(ABC):
     def prototype(pairs: Any) -> Prototype:
         """The relation of several examples at once, usable wherever a pair is.
 
-        >>> from relvec import RelBERT
         >>> model = RelBERT.from_pretrained(tiny_model)
         >>> capital = model.prototype([("Paris", "France"), ("Tokyo", "Japan")])
         >>> model.encode(capital).shape
         (16,)
         """
         return Prototype(pair for relation in as_relations(pairs) for pair in _pairs_of(relation))
+
+    def __sklearn_clone__(self) -> Self:
+        return self  # weights are never changed by scikit-learn, so clones share them
+
+    def __repr__(self) -> str:
+        template = self.template.text
+        return f"RelBERT({self.kind}, {self.dim} dimensions, pooling={self.pooling!r}, template={template!r})"
 
     def _scores(self, query: Relation, options: Sequence[Relation], scoring: str) -> NDArray[np.float32]:
         wanted = check_scoring(scoring)

@@ -1,8 +1,7 @@
-"""RelBERT: prompt template + language model + pooling = one relation vector for each pair of words."""
+"""The torch backend: every encoder of transformers, on any device, trainable."""
 
 import copy
 import hashlib
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,41 +9,32 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from relvec.hub.catalogue import DEFAULT_MODEL
-from relvec.hub.models import adapters_and_base, resolve
+from relvec.errors import RelvecError
 from relvec.io.files import folder_written_whole
 from relvec.model.adapter import merge_adapter
 from relvec.model.card import model_card
-from relvec.model.loading import (
-    load_config,
-    load_tokenizer,
-    load_weights,
-    pick_device,
-    pick_dtype,
-    relbert_config,
-    token_limit,
-)
+from relvec.model.loading import load_config, load_tokenizer, load_weights, pick_device, pick_dtype, token_limit
 from relvec.model.parallel_batches import side_by_side
-from relvec.model.relation_model import BATCH_SIZE, RelationModel, batches_by_length
+from relvec.model.relation_model import BATCH_SIZE, RelBERT, batches_by_length
 from relvec.model.saving import CONFIGS, MODEL_FILES, check_output, save_encoder
+from relvec.model.stored import StoredModel
 from relvec.pooling import pool
 from relvec.prompts import DEFAULT_TEMPLATE, Template
 from relvec.similarity import Vectors
 
-__all__ = ["BATCH_SIZE", "RelBERT", "batches_by_length"]
 
+class TorchRelBERT(RelBERT):
+    """A RelBERT made of an encoder and a tokenizer of transformers.
 
-class RelBERT(RelationModel):
-    """Turns pairs of words into vectors of their relation.
-
-    >>> model = RelBERT.from_pretrained(tiny_model)
-    >>> model.encode(("Paris", "France")).shape
+    >>> model = TorchRelBERT.from_pretrained(tiny_model)
+    >>> other = TorchRelBERT(model.encoder, model.tokenizer, template=4, pooling="average_no_mask")
+    >>> other.encode(("Paris", "France")).shape
     (16,)
-    >>> model
-    RelBERT(roberta, 16 dimensions, pooling='average', template='[h] is the <mask> of [t]')
     """
+
+    backend = "torch"
 
     def __init__(
         self,
@@ -56,47 +46,42 @@ class RelBERT(RelationModel):
         name: str = "relvec-model",
         training_record: dict[str, Any] | None = None,
     ) -> None:
-        super().__init__(tokenizer, template, pooling, name=name, max_tokens=token_limit(encoder, tokenizer))
+        super().__init__(
+            tokenizer,
+            template,
+            pooling,
+            name=name,
+            kind=encoder.config.model_type,
+            max_tokens=token_limit(encoder, tokenizer),
+            training_record=training_record,
+        )
         self.encoder = encoder
-        self.tokenizer = tokenizer
-        self.training_record = training_record or {}
+        self.tokenizer: PreTrainedTokenizerBase = tokenizer
 
     @classmethod
-    def from_pretrained(
-        cls,
-        model: str | Path = DEFAULT_MODEL,
-        *,
-        template: int | str | Template | None = None,
-        pooling: str | None = None,
-        device: str | torch.device | None = None,
-        dtype: str | torch.dtype = "float32",
-        revision: str | None = None,
-        show_progress: bool | None = None,
+    def open(
+        cls, stored: StoredModel, *, template: Any = None, pooling: str | None = None, device: Any, dtype: Any
     ) -> Self:
-        """Load a model by name (`relvec models` lists them), folder or hub id.
-
-        A plain encoder that was never tuned on relations gets the paper's template 4 and `average` pooling
-        unless told otherwise. Whatever the weights' own type, they are held as `dtype`.
-
-        >>> RelBERT.from_pretrained(tiny_model, pooling="mask").pooling
-        'mask'
-        """
         chosen_device, chosen_dtype = pick_device(device), pick_dtype(dtype)
-        folder = resolve(model, revision, show_progress)
-        config = load_config(folder)
-        settings = relbert_config(config, folder)
-        encoder, tokenizer = _load(folder, config, show_progress)
-        if template is None:
-            template = Template.from_config(settings) if "template" in settings else DEFAULT_TEMPLATE
+        encoder, tokenizer = load_weights(stored.base, load_config(stored.folder)), load_tokenizer(stored.base)
+        for adapter in reversed(stored.adapters):
+            merge_adapter(encoder, adapter)
         torch.nn.Module.to(encoder, chosen_device, chosen_dtype)
         return cls(
             encoder,
             tokenizer,
-            template,
-            pooling or settings.get("aggregation_mode", "average"),
-            name=Path(model).name,
-            training_record=settings.get("training"),
+            stored.template if template is None else template,
+            pooling or stored.pooling,
+            name=stored.name,
+            training_record=stored.training_record,
         )
+
+    @classmethod
+    def of(cls, model: RelBERT) -> "TorchRelBERT":
+        """The model itself, if its weights are torch's and can be trained."""
+        if not isinstance(model, TorchRelBERT):
+            raise RelvecError(f"The {model.backend} backend only encodes; load {model.name} with backend='torch'.")
+        return model
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the published format: a plain encoder folder with `relbert_config` in config.json, and a card."""
@@ -107,18 +92,6 @@ class RelBERT(RelationModel):
             save_encoder(self.encoder, self.tokenizer, partial)
             (partial / "README.md").write_text(model_card(self), encoding="utf-8")
 
-    def push_to_hub(self, repository: str, *, private: bool = False, token: str | None = None) -> str:
-        """Upload the saved form of this model to the hub and return its address."""
-        from huggingface_hub import HfApi
-
-        api = HfApi(token=token)
-        api.create_repo(repository, private=private, exist_ok=True)
-        with tempfile.TemporaryDirectory() as folder:
-            self.save_pretrained(folder)
-            return str(
-                api.upload_folder(repo_id=repository, folder_path=folder, commit_message="Upload relation model")
-            )
-
     def full_config(self) -> dict[str, Any]:
         """The encoder's configuration with the prompt and pooling in it, as config.json holds it."""
         config = self.encoder.config.to_dict()
@@ -128,11 +101,6 @@ class RelBERT(RelationModel):
     def _relbert_config(self) -> dict[str, Any]:
         settings: dict[str, Any] = {"aggregation_mode": self.pooling, **self.template.to_config()}
         return {**settings, "training": copy.deepcopy(self.training_record)} if self.training_record else settings
-
-    @property
-    def language_model(self) -> str:
-        """What all training started from, also of a model trained from another; empty where nobody wrote it down."""
-        return str(self.training_record.get("language_model") or self.training_record.get("base", ""))
 
     @property
     def dim(self) -> int:
@@ -201,21 +169,3 @@ class RelBERT(RelationModel):
             ids[row, : len(tokens)] = tokens
             is_token[row, : len(tokens)] = True
         return torch.from_numpy(ids).to(self.device), torch.from_numpy(is_token).to(self.device)
-
-    def __sklearn_clone__(self) -> Self:
-        return self  # weights are never changed by scikit-learn, so clones share them
-
-    def __repr__(self) -> str:
-        kind = self.encoder.config.model_type
-        return f"RelBERT({kind}, {self.dim} dimensions, pooling={self.pooling!r}, template={self.template.text!r})"
-
-
-def _load(
-    folder: Path, config: PretrainedConfig, show_progress: bool | None
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Encoder and tokenizer of a folder; an adapter is merged onto its base, which may be one itself."""
-    adapters, base = adapters_and_base(folder, show_progress)
-    encoder, tokenizer = load_weights(base, config), load_tokenizer(base)
-    for adapter in reversed(adapters):
-        merge_adapter(encoder, adapter)
-    return encoder, tokenizer

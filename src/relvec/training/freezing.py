@@ -3,10 +3,10 @@
 import torch
 
 from relvec.errors import RelvecError
-from relvec.model.torch_backend import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 
 
-def freeze_layers(model: RelBERT, count: int) -> None:
+def freeze_layers(model: TorchRelBERT, count: int) -> None:
     """Keep the embeddings and the first `count` blocks of the encoder as they are; at least one is left to train."""
     if not count:
         return

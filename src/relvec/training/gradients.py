@@ -12,13 +12,13 @@ from collections.abc import Sequence
 import torch
 from accelerate import Accelerator
 
-from relvec.model.torch_backend import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.training.batch import Batch
 from relvec.training.losses.base import Loss
 
 
 def step_gradients(
-    model: RelBERT, loss: Loss, batch: Batch, accelerator: Accelerator, pairs_per_forward: int, seed: int
+    model: TorchRelBERT, loss: Loss, batch: Batch, accelerator: Accelerator, pairs_per_forward: int, seed: int
 ) -> float:
     """Leave the gradient of `loss` on `batch` in the parameters of model and loss, and return its value."""
     token_ids = model.token_ids(batch.pairs)
@@ -33,7 +33,7 @@ def step_gradients(
 
 
 def _cached(
-    model: RelBERT,
+    model: TorchRelBERT,
     loss: Loss,
     batch: Batch,
     accelerator: Accelerator,

@@ -14,7 +14,7 @@ from relvec.model.adapter import CONFIG_NAME, WEIGHTS_NAME
 from relvec.model.base import lasting
 from relvec.model.card import model_card
 from relvec.model.saving import CONFIGS, MODEL_FILES
-from relvec.model.torch_backend import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -44,7 +44,7 @@ def block_linears(encoder: PreTrainedModel) -> list[str]:
     return blocks
 
 
-def save_adapter(wrapped: "PeftModel", model: RelBERT, base: str, folder: Path) -> None:
+def save_adapter(wrapped: "PeftModel", model: TorchRelBERT, base: str, folder: Path) -> None:
     """Write the adapter and, as config.json and README, what the model with it is."""
     from peft import get_peft_model_state_dict
 
@@ -56,7 +56,9 @@ def save_adapter(wrapped: "PeftModel", model: RelBERT, base: str, folder: Path) 
     write_adapter(weights, settings, model, folder)
 
 
-def write_adapter(weights: dict[str, torch.Tensor], settings: dict[str, Any], model: RelBERT, folder: Path) -> None:
+def write_adapter(
+    weights: dict[str, torch.Tensor], settings: dict[str, Any], model: TorchRelBERT, folder: Path
+) -> None:
     """A folder in PEFT's format, with the configuration and the card of the model that it makes."""
     settings = settings | {"base_model_name_or_path": lasting(settings["base_model_name_or_path"])}
     with folder_written_whole(folder, stale=MODEL_FILES, first=CONFIGS) as partial:

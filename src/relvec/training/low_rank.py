@@ -12,7 +12,7 @@ from relvec.errors import RelvecError
 from relvec.model.adapter import KEY_PREFIX
 from relvec.model.base import check_beside_base
 from relvec.model.saving import check_output
-from relvec.model.torch_backend import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.training.lora import block_linears, write_adapter
 
 LEFT_OUT = "share of the squared change left out (biases, norms, embeddings)"
@@ -40,7 +40,7 @@ def low_rank(change: Tensor, rank: int) -> tuple[Tensor, Tensor]:
     return (kept * root).float(), (kept.T @ wide / root.unsqueeze(1)).float()
 
 
-def save_low_rank(model: RelBERT, base: str, rank: int, folder: str | Path) -> None:
+def save_low_rank(model: TorchRelBERT, base: str, rank: int, folder: str | Path) -> None:
     """Write a model as an adapter of its base, in PEFT's format and half precision.
 
     Only the linear layers of the blocks are kept: whatever else was changed is again that of the base, and the metrics
@@ -50,7 +50,7 @@ def save_low_rank(model: RelBERT, base: str, rank: int, folder: str | Path) -> N
         raise RelvecError(f"An adapter cannot have the rank {rank}; use 1 or more.")
     check_beside_base(base, Path(folder), "adapter")
     check_output(Path(folder))
-    original = RelBERT.from_pretrained(base, device="cpu")
+    original = TorchRelBERT.from_pretrained(base, device="cpu")
     if model.tokenizer.get_vocab() != original.tokenizer.get_vocab():
         problem = f"{model.name} has another vocabulary than {base}, which an adapter cannot hold"
         raise RelvecError(f"{problem}; save it with all its weights.")

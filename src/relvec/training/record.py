@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from relvec.model.loading import load_config, relbert_config
+from relvec.model.stored import relbert_config
 from relvec.training.recipe import Recipe
 
 
@@ -23,7 +23,7 @@ def saved_recipe(folder: Path) -> dict[str, Any]:
     """The recipe that the model of a folder tells; empty where there is no model, or none with a record."""
     if not (folder / "config.json").is_file():
         return {}
-    recipe: dict[str, Any] = relbert_config(load_config(folder), folder).get("training", {}).get("recipe", {})
+    recipe: dict[str, Any] = relbert_config(folder).get("training", {}).get("recipe", {})
     return recipe
 
 

@@ -11,7 +11,7 @@ from relvec.data.sources import load
 from relvec.errors import RelvecError
 from relvec.io.paths import expanded
 from relvec.model.base import as_folder
-from relvec.model.torch_backend import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 from relvec.prompts.learned import PromptResult
 from relvec.training.batches import with_parents
@@ -50,7 +50,7 @@ def make_trainer(recipe: Recipe, output: str | Path, data_dir: str | Path | None
     if recipe.parents:
         train, valid = with_parents(train), with_parents(valid)
     # On the CPU first: the trainer gives each process a device of its own.
-    model = RelBERT.from_pretrained(recipe.base, template=template, pooling=recipe.pooling, device="cpu")
+    model = TorchRelBERT.from_pretrained(recipe.base, template=template, pooling=recipe.pooling, device="cpu")
     return Trainer(model, train, valid, recipe, output)
 
 

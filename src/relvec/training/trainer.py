@@ -23,7 +23,7 @@ from relvec.errors import RelvecError
 from relvec.io.paths import expanded
 from relvec.model.base import check_beside_base
 from relvec.model.saving import check_output
-from relvec.model.torch_backend import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.progress import progress_bar
 from relvec.training.batches import RelationBatches, Sampler, TripleBatches, validation_batch
 from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint
@@ -56,7 +56,7 @@ class Trainer:
 
     def __init__(
         self,
-        model: RelBERT,
+        model: TorchRelBERT,
         train: Sequence[RatedRelation],
         valid: Sequence[RatedRelation],
         recipe: Recipe,

@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import BertTokenizer
 
-from relvec import RelBERT, RelvecError
+from relvec import RelvecError
 from relvec.data.rated import RatedRelation
 from relvec.learned_prompts.autoprompt.candidates import best_candidates, input_embeddings, usable_tokens
 from relvec.learned_prompts.autoprompt.prompt_encoder import PromptEncoder
@@ -19,6 +19,7 @@ from relvec.learned_prompts.autoprompt.token_search import TokenSearch
 from relvec.learned_prompts.masked_model import masked_model
 from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.ptuning.learning import ptune
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 from relvec.prompts.learned import PromptResult
 from relvec.prompts.lengths import Lengths
@@ -39,12 +40,12 @@ def search(tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path) ->
     return run
 
 
-def prompt_loss(model: RelBERT, triggers: list[int], objective: PromptObjective) -> float:
+def prompt_loss(model: TorchRelBERT, triggers: list[int], objective: PromptObjective) -> float:
     """The loss of a prompt the plain way: as the template of a model."""
     names = model.tokenizer.convert_ids_to_tokens(triggers)
     tokens = ["<mask>" if name == model.tokenizer.mask_token else name for name in names]
     template = Template.from_tokens(LENGTHS.arranged(tokens))
-    return objective.of_model(RelBERT(model.encoder, model.tokenizer, template, model.pooling))
+    return objective.of_model(TorchRelBERT(model.encoder, model.tokenizer, template, model.pooling))
 
 
 @pytest.mark.parametrize("architecture", ["roberta", "bert", "mpnet", "albert"])
@@ -94,7 +95,7 @@ def test_every_loss_of_a_candidate_is_that_of_a_plain_model_with_its_template(
     settings: dict[str, Any] = {"iterations": 3, "candidates": 5, "exhaustive": True, "device": "cpu"}
     result = autoprompt(folder, relations, LENGTHS, tmp_path / "auto", **settings)
     objective = PromptObjective(relations, "train")
-    model = RelBERT.from_pretrained(folder, device="cpu")
+    model = TorchRelBERT.from_pretrained(folder, device="cpu")
     vocabulary = model.tokenizer.get_vocab()
     triggers = [model.tokenizer.mask_token_id] * 4
     entries = [json.loads(line) for line in (tmp_path / "auto" / "history.jsonl").read_text().splitlines()[2:]]
@@ -275,8 +276,8 @@ def test_a_search_in_bfloat16_is_a_search_of_its_own_judged_in_float32(
     assert all(after <= before for before, after in pairwise(losses))
     assert losses[-1] < losses[0]
     assert found.settings["dtype"] == "bfloat16"
-    learned = RelBERT.from_pretrained(tiny_folder, template="[h] [t]", pooling="average", device="cpu")
-    model = RelBERT(learned.encoder, learned.tokenizer, Template.from_tokens(found.tokens), "average")
+    learned = TorchRelBERT.from_pretrained(tiny_folder, template="[h] [t]", pooling="average", device="cpu")
+    model = TorchRelBERT(learned.encoder, learned.tokenizer, Template.from_tokens(found.tokens), "average")
     assert found.validation_loss == pytest.approx(PromptObjective(relations, "valid").of_model(model), rel=1e-6)
     with pytest.raises(RelvecError, match="another"):
         search(dtype="float32")
@@ -289,7 +290,7 @@ def test_fewer_iterations_than_were_done_are_refused(search: Search) -> None:
 
 
 def test_candidates_are_readable_tokens_only(any_folder: Path) -> None:
-    model = RelBERT.from_pretrained(any_folder, device="cpu")
+    model = TorchRelBERT.from_pretrained(any_folder, device="cpu")
     tokenizer = model.tokenizer
     usable = usable_tokens(tokenizer, len(input_embeddings(model.encoder)))
     assert not usable[tokenizer.all_special_ids].any()
@@ -302,7 +303,7 @@ def test_candidates_are_readable_tokens_only(any_folder: Path) -> None:
 
 
 def test_unused_and_added_tokens_and_slots_are_no_candidates(tiny_folders: Folder) -> None:
-    known = RelBERT.from_pretrained(tiny_folders("bert"), device="cpu").tokenizer.get_vocab()
+    known = TorchRelBERT.from_pretrained(tiny_folders("bert"), device="cpu").tokenizer.get_vocab()
     barred = ["[unused7]", "madeupword0001", "<mask>", "[h]", "<obj>"]
     words = ["unused", "heads"]
     extended = known | {token: len(known) + number for number, token in enumerate([*barred, *words])}
@@ -324,7 +325,7 @@ def test_a_gradient_that_is_not_finite_ends_the_search(search: Search, monkeypat
 def test_a_loss_that_is_not_finite_ends_the_search(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
 ) -> None:
-    base = RelBERT.from_pretrained(tiny_folder, device="cpu")
+    base = TorchRelBERT.from_pretrained(tiny_folder, device="cpu")
     next(base.encoder.parameters()).data.fill_(torch.nan)
     base.save_pretrained(tmp_path / "base")
     with pytest.raises(RelvecError, match=r"loss of the base is not finite; compute in float32 \(--dtype float32\)"):
@@ -368,15 +369,15 @@ def test_the_folder_holds_the_prompt_its_history_and_a_picture(search: Search, t
 
 
 def test_the_model_of_a_prompt_shows_its_readable_text_and_loads_its_tokens(
-    tiny: RelBERT, search: Search, tmp_path: Path
+    tiny: TorchRelBERT, search: Search, tmp_path: Path
 ) -> None:
     result = replace(search(), tokens=["Ġthe", "[h]", "is", "[t]"], text="the [h] is [t]")
-    RelBERT(tiny.encoder, tiny.tokenizer, result.template).save_pretrained(tmp_path / "model")
+    TorchRelBERT(tiny.encoder, tiny.tokenizer, result.template).save_pretrained(tmp_path / "model")
     saved = json.loads((tmp_path / "model" / "config.json").read_text())["relbert_config"]
     assert saved["template"] == "the <subj> is <obj>"
-    loaded = RelBERT.from_pretrained(tmp_path / "model")
+    loaded = TorchRelBERT.from_pretrained(tmp_path / "model")
     assert loaded.template == result.template
-    learned = RelBERT(tiny.encoder, tiny.tokenizer, Template.from_tokens(result.tokens))
+    learned = TorchRelBERT(tiny.encoder, tiny.tokenizer, Template.from_tokens(result.tokens))
     assert loaded.token_ids([("Paris", "France")]) == learned.token_ids([("Paris", "France")])
 
 
@@ -458,7 +459,7 @@ def test_settings_that_make_no_sense_are_refused(search: Search, settings: dict[
 def test_a_base_without_a_mask_token_is_refused(
     tiny_folders: Folder, relations: list[RatedRelation], tmp_path: Path
 ) -> None:
-    model = RelBERT.from_pretrained(tiny_folders("bert"), template="[h] [t]", device="cpu")
+    model = TorchRelBERT.from_pretrained(tiny_folders("bert"), template="[h] [t]", device="cpu")
     model.tokenizer.mask_token = None
     model.save_pretrained(tmp_path / "maskless")
     with pytest.raises(RelvecError, match="has no mask token"):

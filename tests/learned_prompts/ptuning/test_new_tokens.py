@@ -5,29 +5,30 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from relvec import RelBERT, RelvecError
+from relvec import RelvecError
 from relvec.learned_prompts.ptuning.new_tokens import add_tokens, embedding_table, rows_replaced, token_ids, write_rows
 from relvec.learned_prompts.ptuning.trigger_encoder import TriggerEncoder
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 
 WORDS = ["Paris", " Paris", "ice cream", "o'clock", "東京", "relvec-1", "<relvec", "a<b", "-less", " é"]
 PAIRS = [("Paris", "France"), ("ice cream", "tea"), ("dogs'", "o'clock")]
 
 
-def with_new_tokens(folder: Path) -> tuple[RelBERT, list[int]]:
+def with_new_tokens(folder: Path) -> tuple[TorchRelBERT, list[int]]:
     """A model whose prompt is four new tokens around the words."""
-    base = RelBERT.from_pretrained(folder)
+    base = TorchRelBERT.from_pretrained(folder)
     names = add_tokens(base.encoder, base.tokenizer, 4)
     template = Template.from_tokens([*names[:2], "[h]", names[2], "[t]", names[3]])
-    return RelBERT(base.encoder, base.tokenizer, template), token_ids(base.tokenizer, names)
+    return TorchRelBERT(base.encoder, base.tokenizer, template), token_ids(base.tokenizer, names)
 
 
-def rows_for(model: RelBERT) -> torch.Tensor:
+def rows_for(model: TorchRelBERT) -> torch.Tensor:
     return torch.randn(4, embedding_table(model.encoder).embedding_dim, generator=torch.Generator().manual_seed(1))
 
 
 def test_new_tokens_change_no_weight_and_no_word(any_folder: Path) -> None:
-    base = RelBERT.from_pretrained(any_folder)
+    base = TorchRelBERT.from_pretrained(any_folder)
     model, ids = with_new_tokens(any_folder)
     for name, weight in base.encoder.state_dict().items():
         torch.testing.assert_close(model.encoder.state_dict()[name][: len(weight)], weight, atol=0, rtol=0)
@@ -81,19 +82,19 @@ def test_a_saved_model_loads_in_plain_transformers(any_folder: Path, tmp_path: P
     assert tokenizer(sentences)["input_ids"] == model.token_ids(PAIRS)
 
 
-def test_names_in_use_are_passed_over(tiny: RelBERT) -> None:
+def test_names_in_use_are_passed_over(tiny: TorchRelBERT) -> None:
     assert add_tokens(tiny.encoder, tiny.tokenizer, 1) == ["<relvec-1>"]
     assert add_tokens(tiny.encoder, tiny.tokenizer, 2) == ["<relvec-2>", "<relvec-3>"]
 
 
-def test_spare_rows_of_an_encoder_are_used(tiny: RelBERT) -> None:
+def test_spare_rows_of_an_encoder_are_used(tiny: TorchRelBERT) -> None:
     tiny.encoder.resize_token_embeddings(len(tiny.tokenizer) + 3, mean_resizing=False)
     names = add_tokens(tiny.encoder, tiny.tokenizer, 2)
     assert embedding_table(tiny.encoder).num_embeddings == len(tiny.tokenizer) + 1
     assert token_ids(tiny.tokenizer, names) == [len(tiny.tokenizer) - 2, len(tiny.tokenizer) - 1]
 
 
-def test_embeddings_that_are_scaled_when_read_are_refused(tiny: RelBERT) -> None:
+def test_embeddings_that_are_scaled_when_read_are_refused(tiny: TorchRelBERT) -> None:
     class Scaled(torch.nn.Embedding):
         pass
 

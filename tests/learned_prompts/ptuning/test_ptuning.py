@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
-from relvec import RelBERT, RelvecError
+from relvec import RelvecError
 from relvec.data.rated import RatedRelation, split
 from relvec.learned_prompts.autoprompt.search import autoprompt
 from relvec.learned_prompts.manual import manual_losses
@@ -19,6 +19,7 @@ from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.ptuning.learning import ptune
 from relvec.learned_prompts.ptuning.new_tokens import embedding_table
 from relvec.learned_prompts.ptuning.prompt_tuner import PromptTuner
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import PromptResult
 from relvec.prompts.lengths import Lengths
 from relvec.similarity import cosine
@@ -47,7 +48,7 @@ def test_the_reloaded_model_gives_the_vectors_of_the_trained_one(
     trained = tuner.vectors(PAIRS).detach().numpy()
     tuner.keep(tuner.embeddings())
     tuner.model.save_pretrained(tmp_path / "soft")
-    reloaded = RelBERT.from_pretrained(tmp_path / "soft").encode(PAIRS)
+    reloaded = TorchRelBERT.from_pretrained(tmp_path / "soft").encode(PAIRS)
     np.testing.assert_allclose(reloaded, trained, atol=1e-5)
     np.testing.assert_allclose(np.diag(cosine(reloaded, trained)), 1, atol=1e-6)
     assert np.abs(untrained - trained).max() > 1e-3
@@ -57,7 +58,7 @@ def test_the_reloaded_model_gives_the_vectors_of_the_trained_one(
 def test_the_language_model_stays_bit_identical(
     any_folder: Path, relations: list[RatedRelation], tmp_path: Path, dtype: str
 ) -> None:
-    before = RelBERT.from_pretrained(any_folder)
+    before = TorchRelBERT.from_pretrained(any_folder)
     ptune(any_folder, relations, LENGTHS, tmp_path / "soft", **QUICK, dtype=dtype)
     after = load_file(tmp_path / "soft" / "model.safetensors")
     weights = before.encoder.state_dict()
@@ -81,7 +82,7 @@ def test_the_checkpoint_is_a_plain_encoder(any_folder: Path, relations: list[Rat
     assert [token for token in result.tokens if token in plain.get_vocab()] == []
     sentence = result.template.fill(PAIRS[0])
     output = encoder(**tokenizer(sentence, return_tensors="pt")).last_hidden_state
-    expected = RelBERT.from_pretrained(tmp_path / "soft").encode(PAIRS[0])
+    expected = TorchRelBERT.from_pretrained(tmp_path / "soft").encode(PAIRS[0])
     np.testing.assert_allclose(output.mean(dim=1)[0].detach().numpy(), expected, atol=1e-5)
 
 
@@ -137,7 +138,7 @@ def test_the_losses_reported_are_those_of_the_saved_model(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, dtype: str
 ) -> None:
     result = ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK, dtype=dtype)
-    saved = RelBERT.from_pretrained(tmp_path / "soft")
+    saved = TorchRelBERT.from_pretrained(tmp_path / "soft")
     assert PromptObjective(relations, "train").of_model(saved) == pytest.approx(result.train_loss, abs=1e-5)
     assert PromptObjective(relations, "valid").of_model(saved) == pytest.approx(result.validation_loss, abs=1e-5)
     evaluated = {entry["step"]: entry["validation_loss"] for entry in result.history if "validation_loss" in entry}
@@ -150,7 +151,7 @@ def test_the_folder_holds_prompt_history_and_model(
 ) -> None:
     result = ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK)
     assert PromptResult.load(tmp_path / "soft").as_dict() == result.as_dict()
-    assert RelBERT.from_pretrained(tmp_path / "soft").template == result.template
+    assert TorchRelBERT.from_pretrained(tmp_path / "soft").template == result.template
     _job, *entries = map(json.loads, (tmp_path / "soft" / "history.jsonl").read_text().splitlines())
     assert entries == result.history
     assert [entry["step"] for entry in entries] == list(range(7))
@@ -257,7 +258,7 @@ def test_a_finished_run_says_where_its_relations_came_from_this_time(
 def test_a_base_without_a_finite_loss_is_named(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
 ) -> None:
-    base = RelBERT.from_pretrained(tiny_folder, device="cpu")
+    base = TorchRelBERT.from_pretrained(tiny_folder, device="cpu")
     next(base.encoder.parameters()).data.fill_(torch.nan)
     base.save_pretrained(tmp_path / "base")
     with pytest.raises(RelvecError, match="loss of the base is not finite"):
@@ -360,7 +361,7 @@ def test_a_learned_prompt_can_be_tuned_again(tiny_folder: Path, relations: list[
     ptune(tiny_folder, relations, Lengths(1, 1, 0), tmp_path / "first", **QUICK)
     again = ptune(tmp_path / "first", relations, Lengths(1, 0, 0), tmp_path / "second", **QUICK)
     assert again.tokens == ["<relvec-3>", "[h]", "[t]"]
-    assert RelBERT.from_pretrained(tmp_path / "second").language_model == str(tiny_folder)
+    assert TorchRelBERT.from_pretrained(tmp_path / "second").language_model == str(tiny_folder)
 
 
 def test_a_relation_without_a_bad_pair_to_train_on_is_named(

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
-from relvec.model.numpy_backend import NotQuickError
-from relvec.model.numpy_backend.tokenizer import QuickTokenizer
+from relvec.model.backends import UnsupportedModelError
+from relvec.model.numpy_backend.tokenizer import NumpyTokenizer
 from relvec.prompts import Template, TokenizedTemplate
 
 WORDS = ["Paris", "ICE Cream", "São Paulo", "naïve café", "e\u0301", "東京", "москва", "القاهرة", "o'clock", "dogs'"]
@@ -30,7 +30,7 @@ def set_options(folder: Path, **options: Any) -> Path:
 
 
 def test_odd_words_have_the_tokens_of_transformers(quick_folder: Path) -> None:
-    quick, full = QuickTokenizer(quick_folder), AutoTokenizer.from_pretrained(quick_folder)
+    quick, full = NumpyTokenizer(quick_folder), AutoTokenizer.from_pretrained(quick_folder)
     for options in ({}, {"add_special_tokens": False}):
         assert quick(WORDS, **options)["input_ids"] == full(WORDS, **options)["input_ids"]
 
@@ -38,12 +38,12 @@ def test_odd_words_have_the_tokens_of_transformers(quick_folder: Path) -> None:
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
 def test_any_text_has_the_tokens_of_transformers(quick_folder: Path, text: str) -> None:
-    quick, full = QuickTokenizer(quick_folder), AutoTokenizer.from_pretrained(quick_folder)
+    quick, full = NumpyTokenizer(quick_folder), AutoTokenizer.from_pretrained(quick_folder)
     assert quick([text])["input_ids"] == full([text])["input_ids"]
 
 
 def test_what_a_prompt_asks_for_is_the_same(quick_folder: Path) -> None:
-    quick, full = QuickTokenizer(quick_folder), AutoTokenizer.from_pretrained(quick_folder)
+    quick, full = NumpyTokenizer(quick_folder), AutoTokenizer.from_pretrained(quick_folder)
     for member in ("mask_token", "unk_token", "mask_token_id", "unk_token_id", "pad_token_id", "model_max_length"):
         assert getattr(quick, member) == getattr(full, member)
     assert set(quick.all_special_tokens) == set(full.all_special_tokens)
@@ -61,14 +61,14 @@ def test_padding_and_truncation_in_the_file_do_not_count(copy: Path) -> None:
     stored["padding"] = padding | {"pad_id": 0, "pad_type_id": 0, "pad_token": "x"}
     path.write_text(json.dumps(stored))
     full = AutoTokenizer.from_pretrained(copy)
-    assert QuickTokenizer(copy)(WORDS)["input_ids"] == full(WORDS, padding=False, truncation=False)["input_ids"]
+    assert NumpyTokenizer(copy)(WORDS)["input_ids"] == full(WORDS, padding=False, truncation=False)["input_ids"]
 
 
 def test_added_tokens_are_known(copy: Path) -> None:
     full = AutoTokenizer.from_pretrained(copy)
     full.add_tokens(["<v0>", "<v1>"], special_tokens=True)
     full.save_pretrained(copy)
-    quick, again = QuickTokenizer(copy), AutoTokenizer.from_pretrained(copy)
+    quick, again = NumpyTokenizer(copy), AutoTokenizer.from_pretrained(copy)
     assert quick(["a<v0>b <v1>"])["input_ids"] == again(["a<v0>b <v1>"])["input_ids"]
     assert quick.get_added_vocab() == again.get_added_vocab()
 
@@ -85,5 +85,5 @@ def test_added_tokens_are_known(copy: Path) -> None:
     ],
 )
 def test_a_folder_whose_files_disagree_is_left_to_transformers(copy: Path, options: dict[str, Any]) -> None:
-    with pytest.raises(NotQuickError):
-        QuickTokenizer(set_options(copy, **options))
+    with pytest.raises(UnsupportedModelError):
+        NumpyTokenizer(set_options(copy, **options))

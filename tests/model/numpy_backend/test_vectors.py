@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from relvec import RelBERT, RelvecError
-from relvec.model.numpy_backend.model import QuickModel
+from relvec.model.numpy_backend.model import NumpyRelBERT
 from relvec.model.numpy_backend.network import gelu, position_bucket
 from relvec.pooling import POOLINGS
 from relvec.similarity import cosine
@@ -24,11 +24,11 @@ PAIRS = [
 ]
 
 
-def both(folder: Path) -> tuple[QuickModel, RelBERT]:
-    return QuickModel.from_folder(folder, name=folder.name), RelBERT.from_pretrained(folder)
+def both(folder: Path) -> tuple[NumpyRelBERT, RelBERT]:
+    return NumpyRelBERT.from_pretrained(folder), RelBERT.from_pretrained(folder)
 
 
-def assert_same(quick: QuickModel, model: RelBERT) -> None:
+def assert_same(quick: NumpyRelBERT, model: RelBERT) -> None:
     expected = model.encode(PAIRS)
     found = quick.encode(PAIRS)
     assert found.dtype == np.float32
@@ -73,7 +73,7 @@ def test_adapters_are_applied_one_upon_another(quick_folder: Path, adapted: Call
     upper = adapted(lower)
     for folder in (lower, upper):
         assert_same(*both(folder))
-    plain, one, two = (QuickModel.from_folder(each, name="x").encode(PAIRS) for each in (quick_folder, lower, upper))
+    plain, one, two = (NumpyRelBERT.from_pretrained(each).encode(PAIRS) for each in (quick_folder, lower, upper))
     assert np.abs(one - plain).max() > 0.01
     assert np.abs(two - one).max() > 0.01
 
@@ -122,9 +122,9 @@ def test_the_fingerprint_tells_models_apart(
     ]
     config = json.loads((tmp_path / "n/config.json").read_text())
     (tmp_path / "n/config.json").write_text(json.dumps(config | {"layer_norm_eps": 0.1}))
-    prints = [QuickModel.from_folder(folder, name="x").fingerprint for folder in folders]
+    prints = [NumpyRelBERT.from_pretrained(folder).fingerprint for folder in folders]
     assert len(set(prints)) == 4
-    assert prints[0] == QuickModel.from_folder(quick_folder, name="y").fingerprint
+    assert prints[0] == NumpyRelBERT.from_pretrained(quick_folder).fingerprint
 
 
 def test_buckets_of_positions_are_those_of_mpnet() -> None:

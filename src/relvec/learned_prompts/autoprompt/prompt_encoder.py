@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
-from relvec.model.torch_backend import BATCH_SIZE, RelBERT, batches_by_length
+from relvec.model.relation_model import BATCH_SIZE, batches_by_length
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 
 
@@ -18,7 +19,7 @@ class PromptEncoder:
     went through the language model.
     """
 
-    def __init__(self, model: RelBERT, pairs: Sequence[Pair]) -> None:
+    def __init__(self, model: TorchRelBERT, pairs: Sequence[Pair]) -> None:
         self.model = model
         self.encodings = 0
         self._tokens = model.token_ids(pairs)
@@ -76,7 +77,7 @@ class PromptEncoder:
 
 
 @contextmanager
-def _embedded(model: RelBERT) -> Iterator[list[Tensor]]:
+def _embedded(model: TorchRelBERT) -> Iterator[list[Tensor]]:
     """Collect the input embeddings of what is encoded, as the tensors that gradients start from."""
     embedded: list[Tensor] = []
 

@@ -14,7 +14,7 @@ from relvec.learned_prompts.masked_model import check_room, masked_model
 from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.plots import PICTURE_NAME, draw_history
 from relvec.model.base import check_beside_base, lasting
-from relvec.model.torch_backend import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import PROMPT_NAME, PromptResult, readable
 from relvec.prompts.lengths import Lengths
 from relvec.prompts.template import Template
@@ -62,7 +62,7 @@ def autoprompt(
     search.run(iterations, show_progress)
     tokens = lengths.arranged(search.tokens)
     encoder = masked_model(base, lengths, pooling, device).encoder  # in float32, whatever the search computed in
-    learned = RelBERT(encoder, model.tokenizer, Template.from_tokens(tokens), pooling)
+    learned = TorchRelBERT(encoder, model.tokenizer, Template.from_tokens(tokens), pooling)
     result = PromptResult(
         method="autoprompt",
         base=lasting(str(base)),

@@ -18,7 +18,7 @@ from relvec.learned_prompts.autoprompt.candidates import best_candidates, input_
 from relvec.learned_prompts.autoprompt.prompt_encoder import PromptEncoder
 from relvec.learned_prompts.autoprompt.successive_halving import Race
 from relvec.learned_prompts.objective import PromptObjective, check_finite
-from relvec.model.torch_backend import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.progress import progress_bar
 from relvec.prompts.template import MASK
 from relvec.storage.journal import HISTORY_NAME, Entry, Journal
@@ -48,7 +48,7 @@ class TokenSearch:
 
     def __init__(
         self,
-        model: RelBERT,
+        model: TorchRelBERT,
         relations: Sequence[RatedRelation],
         output: Path,
         *,

@@ -8,7 +8,7 @@ from torch import Tensor
 from relvec.errors import RelvecError
 from relvec.learned_prompts.ptuning.new_tokens import add_tokens, embedding_table, rows_replaced, token_ids, write_rows
 from relvec.learned_prompts.ptuning.trigger_encoder import TriggerEncoder
-from relvec.model.torch_backend import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.prompts import Template
 from relvec.prompts.lengths import Lengths
@@ -24,20 +24,20 @@ class PromptTuner:
     `model` is taken over: its vocabulary grows, and its weights are frozen. `model` of the tuner encodes with the
     embeddings that were last kept, at first those that the trigger encoder starts with.
 
-    >>> tuner = PromptTuner(RelBERT.from_pretrained(tiny_model), Lengths(2, 1, 0))
+    >>> tuner = PromptTuner(TorchRelBERT.from_pretrained(tiny_model), Lengths(2, 1, 0))
     >>> tuner.model.template.text
     '<relvec-1> <relvec-2> [h] <relvec-3> [t]'
     """
 
     def __init__(
-        self, model: RelBERT, lengths: Lengths, *, learning_rate: float = 1e-3, margin: float = 1.0, seed: int = 0
+        self, model: TorchRelBERT, lengths: Lengths, *, learning_rate: float = 1e-3, margin: float = 1.0, seed: int = 0
     ) -> None:
         encoder, tokenizer = model.encoder, model.tokenizer
         encoder.requires_grad_(False).eval()
         vocabulary = embedding_table(encoder).weight.float().clone()
         names = add_tokens(encoder, tokenizer, lengths.total)
         template = Template.from_tokens(lengths.arranged(names))
-        self.model = RelBERT(encoder, tokenizer, template, model.pooling, name=model.name)
+        self.model = TorchRelBERT(encoder, tokenizer, template, model.pooling, name=model.name)
         self.triggers = TriggerEncoder(lengths.total, vocabulary, vocabulary[tokenizer.mask_token_id], seed)
         self.optimizer = torch.optim.Adam(self.triggers.parameters(), lr=learning_rate)
         self._ids = token_ids(tokenizer, names)

@@ -1,73 +1,75 @@
-"""QuickModel: a relation model whose network is computed by numpy."""
+"""The numpy backend: relation vectors without torch and transformers."""
 
 import hashlib
-import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from relvec.errors import RelvecError
-from relvec.hub.models import adapters_and_base
-from relvec.model.numpy_backend import NotQuickError
-from relvec.model.numpy_backend.network import Network
-from relvec.model.numpy_backend.tokenizer import QuickTokenizer
+from relvec.model.backends import UnsupportedModelError
+from relvec.model.numpy_backend.network import ARCHITECTURES, Network
+from relvec.model.numpy_backend.tokenizer import NumpyTokenizer
 from relvec.model.numpy_backend.weights import Weights
-from relvec.model.relation_model import RelationModel
+from relvec.model.relation_model import RelBERT
+from relvec.model.stored import StoredModel
 from relvec.pooling import POOLINGS
-from relvec.prompts import DEFAULT_TEMPLATE, Template
+from relvec.prompts import Template
 from relvec.similarity import Vectors
 
 PAIRS_PER_THREAD = 8  # with fewer, reading the weights takes most of the time
 
 
-class QuickModel(RelationModel):
-    """Gives the vectors that `relvec.RelBERT` gives; those of a few pairs in less time than torch takes to load.
+class NumpyRelBERT(RelBERT):
+    """A RelBERT that gives the vectors of the torch backend; those of a few pairs before torch would be imported.
 
-    It cannot be trained or saved. Its fingerprint is another than RelBERT's, which sees adapters merged.
+    It cannot be trained or saved. Its fingerprint is not that of the torch backend, which sees adapters merged.
     """
+
+    backend = "numpy"
 
     def __init__(
         self,
         network: Network,
-        tokenizer: QuickTokenizer,
+        tokenizer: NumpyTokenizer,
+        weights: Weights,
+        stored: StoredModel,
         template: int | str | Template,
         pooling: str,
-        *,
-        name: str,
-        weights: Weights,
-        config: dict[str, Any],
     ) -> None:
-        max_tokens = min(network.max_tokens, tokenizer.model_max_length)
-        super().__init__(tokenizer, template, pooling, name=name, max_tokens=max_tokens)
+        super().__init__(
+            tokenizer,
+            template,
+            pooling,
+            name=stored.name,
+            kind=stored.kind,
+            max_tokens=min(network.max_tokens, tokenizer.model_max_length),
+            training_record=stored.training_record,
+        )
         self._network = network
-        self._tokenizer = tokenizer
+        self.tokenizer: NumpyTokenizer = tokenizer
         self._weights = weights
-        self._config = config
+        self._config = stored.config
 
     @classmethod
-    def from_folder(cls, folder: Path, *, name: str) -> Self:
-        """Open a model's folder, or raise `NotQuickError`: for another architecture, and for whatever is broken."""
+    def open(
+        cls, stored: StoredModel, *, template: Any = None, pooling: str | None = None, device: Any, dtype: Any
+    ) -> Self:
+        if str(device or "cpu") != "cpu" or dtype != "float32":
+            raise RelvecError(f"The numpy backend has float32 on the CPU only, not {dtype} on {device}; use torch.")
+        if stored.kind not in ARCHITECTURES:
+            raise UnsupportedModelError(f"it knows {' and '.join(ARCHITECTURES)}, not {stored.kind}")
         try:
-            return cls._opened(folder, name)
+            weights, tokenizer = Weights(stored.base, stored.adapters), NumpyTokenizer(stored.base)
+            network = Network(stored.config, weights, tokenizer.pad_token_id)
         except RelvecError:
             raise
         except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-            raise NotQuickError(str(error)) from error
-
-    @classmethod
-    def _opened(cls, folder: Path, name: str) -> Self:
-        config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        adapters, base = adapters_and_base(folder)
-        weights, tokenizer = Weights(base, adapters), QuickTokenizer(base)
-        network = Network(config, weights, tokenizer.pad_token_id)
-        settings = config.get("relbert_config") or {}
-        template = Template.from_config(settings) if "template" in settings else DEFAULT_TEMPLATE
-        pooling = settings.get("aggregation_mode", "average")
-        return cls(network, tokenizer, template, pooling, name=name, weights=weights, config=config)
+            raise UnsupportedModelError(f"its files cannot be read: {error}") from error
+        chosen = stored.template if template is None else template
+        return cls(network, tokenizer, weights, stored, chosen, pooling or stored.pooling)
 
     @property
     def dim(self) -> int:
@@ -75,7 +77,7 @@ class QuickModel(RelationModel):
 
     @property
     def fingerprint(self) -> str:
-        decisive = self._beside_the_weights(self._tokenizer.get_vocab(), self._config)
+        decisive = self._beside_the_weights(self.tokenizer.get_vocab(), self._config)
         return hashlib.sha256(f"{decisive} {self._weights.checksum()}".encode()).hexdigest()
 
     def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
@@ -97,7 +99,7 @@ class QuickModel(RelationModel):
             of_length.setdefault(len(tokens), []).append(row)
         groups = [np.array([token_ids[row] for row in rows]) for rows in of_length.values()]
         for rows, ids, output in zip(of_length.values(), groups, self._network(groups), strict=True):
-            counted = POOLINGS[self.pooling](np.ones(ids.shape, dtype=bool), ids == self._tokenizer.mask_token_id)
+            counted = POOLINGS[self.pooling](np.ones(ids.shape, dtype=bool), ids == self.tokenizer.mask_token_id)
             weights = counted / counted.sum(axis=1, keepdims=True, dtype=np.float32)
             vectors[rows] = (weights[:, None] @ output)[:, 0]
         return vectors

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.model.numpy_backend import NotQuickError
+from relvec.model.backends import UnsupportedModelError
 from relvec.model.numpy_backend.weights import Linear, Matrix, Weights
 from relvec.similarity import Vectors
 
@@ -109,16 +109,16 @@ class Network:
     """The encoder that a `config.json` describes."""
 
     def __init__(self, config: Mapping[str, Any], weights: Weights, padding: int) -> None:
-        kind = ARCHITECTURES.get(config["model_type"])
-        if kind is None or config.get("hidden_act", "gelu") != "gelu" or config.get("quantization_config"):
-            raise NotQuickError(f"a network of the kind {config['model_type']}")
+        kind = ARCHITECTURES[config["model_type"]]
+        if config.get("hidden_act", "gelu") != "gelu" or config.get("quantization_config"):
+            raise UnsupportedModelError("another activation than gelu, or quantized weights")
         if config.get("is_decoder") or config.get("position_embedding_type", "absolute") != "absolute":
-            raise NotQuickError("a decoder, or positions of another kind")
+            raise UnsupportedModelError("a decoder, or positions of another kind")
         self.dim, self.heads = int(config["hidden_size"]), int(config["num_attention_heads"])
         if self.dim % self.heads:
-            raise NotQuickError(f"{self.heads} heads for {self.dim} dimensions")
+            raise UnsupportedModelError(f"{self.heads} heads for {self.dim} dimensions")
         if kind.first_position not in (0, padding + 1):  # it counts from the padding that it was trained with
-            raise NotQuickError(f"a padding token of number {padding}")
+            raise UnsupportedModelError(f"a padding token of number {padding}")
         self.max_tokens = int(config["max_position_embeddings"]) - kind.first_position
         self._words = weights.tensor("embeddings.word_embeddings.weight", int(config["vocab_size"]), self.dim)
         positions = weights.tensor(

@@ -9,7 +9,7 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from relvec.model.numpy_backend import NotQuickError
+from relvec.model.backends import UnsupportedModelError
 
 # Of these classes transformers reads only the vocabulary from tokenizer.json, and the rest from tokenizer_config.json.
 CLASSES = ("BertTokenizer", "BertTokenizerFast", "MPNetTokenizer", "MPNetTokenizerFast")
@@ -17,7 +17,7 @@ CLASSES = ("BertTokenizer", "BertTokenizerFast", "MPNetTokenizer", "MPNetTokeniz
 NO_LIMIT = 10**30
 
 
-class QuickTokenizer:
+class NumpyTokenizer:
     """What a prompt and a model ask of a tokenizer, in the words of transformers.
 
     A folder whose two files disagree is refused, for there transformers would give other tokens.
@@ -28,15 +28,15 @@ class QuickTokenizer:
         try:
             self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         except Exception as error:  # the library raises bare Exception for a broken file
-            raise NotQuickError(f"no tokenizer in {folder}") from error
+            raise UnsupportedModelError(f"no tokenizer in {folder}") from error
         if settings.get("tokenizer_class") not in CLASSES or not self._follows(settings):
-            raise NotQuickError(f"the tokenizer in {folder} is of another kind")
+            raise UnsupportedModelError(f"the tokenizer in {folder} is of another kind")
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self.all_special_tokens = _special_tokens(settings)
         added = self.get_added_vocab()
         if not set(self.all_special_tokens) <= added.keys():
-            raise NotQuickError(f"the tokenizer in {folder} has special tokens that its file lacks")
+            raise UnsupportedModelError(f"the tokenizer in {folder} has special tokens that its file lacks")
         self.mask_token, self.unk_token = _name(settings["mask_token"]), _name(settings["unk_token"])
         self.mask_token_id, self.unk_token_id, self.pad_token_id = (
             added[_name(settings[f"{kind}_token"])] for kind in ("mask", "unk", "pad")

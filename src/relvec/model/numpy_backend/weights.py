@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.model.adapter import KEY_PREFIX, WEIGHTS_NAME, adapted_layers, adapter_config, adapter_scale
-from relvec.model.numpy_backend import NotQuickError
+from relvec.model.backends import UnsupportedModelError
 from relvec.similarity import Vectors
 
 Matrix = NDArray[np.float32]
@@ -81,13 +81,13 @@ class Weights:
     def tensor(self, name: str, *shape: int) -> Matrix:
         found = self._file.tensor(name)
         if found.shape != shape:
-            raise NotQuickError(f"{name} has the shape {found.shape}, not {shape}")
+            raise UnsupportedModelError(f"{name} has the shape {found.shape}, not {shape}")
         return found
 
     def linear(self, name: str, width_in: int, width_out: int) -> Linear:
         updates = self._updates.pop(name, [])
         if any((up.shape[0], down.shape[1]) != (width_out, width_in) for down, up in updates):
-            raise NotQuickError(f"an adapter does not fit {name}")
+            raise UnsupportedModelError(f"an adapter does not fit {name}")
         weight, bias = self.tensor(f"{name}.weight", width_out, width_in), self.tensor(f"{name}.bias", width_out)
         return Linear(weight, bias, updates)
 
@@ -100,4 +100,4 @@ class Weights:
 
     def check_adapters_used(self) -> None:
         if self._updates:
-            raise NotQuickError(f"an adapter changes {next(iter(self._updates))}")
+            raise UnsupportedModelError(f"an adapter changes {next(iter(self._updates))}")
