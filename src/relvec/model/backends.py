@@ -59,6 +59,9 @@ BACKENDS: dict[str, Backend] = {
 }
 
 
+DTYPES = ("float32", "float16", "bfloat16")
+
+
 class UnsupportedModelError(Exception):
     """This backend does not know the model, or cannot read its files; another backend may."""
 
@@ -85,6 +88,8 @@ def open_model(
     """
     from relvec.model.stored import StoredModel
 
+    if isinstance(dtype, str):
+        one_of("dtype", dtype, DTYPES)
     stored = StoredModel.find(model, revision, show_progress)
     reason = ""
     for candidate in _candidates(backend, few_pairs and device is None and dtype == "float32"):

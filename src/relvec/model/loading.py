@@ -18,8 +18,7 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 
 from relvec.errors import RelvecError, one_of
-
-DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+from relvec.model.backends import DTYPES
 
 
 @contextmanager
@@ -103,7 +102,8 @@ def pick_device(device: str | torch.device | None) -> torch.device:
 def pick_dtype(dtype: str | torch.dtype) -> torch.dtype:
     if isinstance(dtype, torch.dtype):
         return dtype
-    return DTYPES[one_of("dtype", dtype, DTYPES)]
+    chosen: torch.dtype = getattr(torch, one_of("dtype", dtype, DTYPES))
+    return chosen
 
 
 def _brief(error: Exception) -> str:
