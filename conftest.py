@@ -170,6 +170,12 @@ def tiny(tiny_folder: Path) -> TorchRelBERT:
     return TorchRelBERT.from_pretrained(tiny_folder)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _session_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The user's own cache is left alone, also by fixtures that serve several tests."""
+    os.environ["RELVEC_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
+
+
 @pytest.fixture(autouse=True)
 def _own_places(
     request: pytest.FixtureRequest, doctest_namespace: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -22,7 +22,6 @@ from transformers import (
 
 from relvec import RelvecError
 from relvec.baselines.language_model import LanguageModel
-from relvec.baselines.text_cache import TextCache
 
 TEXTS = [
     "Paris is to France as Tokyo is to Japan",
@@ -169,33 +168,6 @@ def test_each_distinct_text_is_read_once_ever(build: Build, tmp_path: Path) -> N
     again = LanguageModel(counted, tokenizer, name="m", is_causal=True, cache_folder=tmp_path)
     assert again.likelihoods(TEXTS) == first[: len(TEXTS)]
     assert counted.rows == len(TEXTS)
-
-
-def test_a_line_that_a_kill_cut_short_is_computed_again(build: Build, tmp_path: Path) -> None:
-    def load() -> LanguageModel:
-        return LanguageModel.from_pretrained(build("gpt2"), cache_folder=tmp_path)
-
-    whole = load().likelihoods(TEXTS)
-    (file,) = tmp_path.glob("*/texts.jsonl")
-    content = file.read_bytes()
-    file.write_bytes(content[:-9])
-    assert load().likelihoods(TEXTS) == whole
-    assert sorted(file.read_bytes().splitlines()) == sorted(content.splitlines())
-
-
-def test_two_writers_share_a_cache(tmp_path: Path) -> None:
-    one, two = TextCache(tmp_path), TextCache(tmp_path)
-    one.add({"a\u2028b": 1})
-    two.add({"a\u2028b": 1, "c\nd": 2})
-    one.add({"e": 3})
-    assert [TextCache(tmp_path)[text] for text in ("a\u2028b", "c\nd", "e")] == [1, 2, 3]
-    assert len((tmp_path / "texts.jsonl").read_bytes().split(b"\n")) == 4
-
-
-def test_a_damaged_cache_says_which_file_to_remove(tmp_path: Path) -> None:
-    (tmp_path / "texts.jsonl").write_text("nonsense\n")
-    with pytest.raises(RelvecError, match=r"texts\.jsonl is damaged"):
-        TextCache(tmp_path)
 
 
 def test_fingerprint_follows_the_weights(build: Build, tmp_path: Path) -> None:

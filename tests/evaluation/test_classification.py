@@ -28,6 +28,7 @@ from relvec.evaluation.mlp_grid import GRID
 from relvec.model.cached_vectors import ModelVectors
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
+from relvec.storage.cache import cache_info, clear_cache
 
 DIM = 6
 RELATIONS = ("antonym", "hypernym", "synonym")
@@ -93,10 +94,6 @@ def result() -> ClassificationResult:
         return evaluate_classification(PlantedVectors(), make_parts(), jobs=1)
 
 
-def kept_points(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text()) for path in folder.glob("*.json")]
-
-
 def test_separable_pairs_are_all_right(result: ClassificationResult) -> None:
     assert result.metrics["micro_f1"] == result.metrics["macro_f1"] == 100
     assert result.metrics["interval"] == [100, 100]
@@ -117,14 +114,17 @@ def test_the_grid_is_that_of_the_paper(result: ClassificationResult) -> None:
 
 
 def test_the_configuration_is_chosen_on_the_validation_part_alone(
-    parts: dict[Part, LabelledPairs], tmp_path: Path
+    parts: dict[Part, LabelledPairs], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    fitted: list[Any] = []
+    original = mlp_grid._fit
+    monkeypatch.setattr(mlp_grid, "_fit", lambda *given: (fitted.append(original(*given)), fitted[-1])[1])  # type: ignore[func-returns-value]
     parts["test"] = turned_over(parts["test"])  # the worse a classifier has learnt, the better it does here
-    metrics = evaluate_classification(PlantedVectors(), parts, jobs=1, work_folder=tmp_path).metrics
+    metrics = evaluate_classification(PlantedVectors(), parts, jobs=1).metrics
     scores = [point["valid_micro_f1"] for point in metrics["grid"]]
     assert metrics["configuration"] == metrics["grid"][scores.index(max(scores))]
     truth = parts["test"].labels
-    on_test = [f1_score(truth, point["predicted"], average="micro") for point in kept_points(tmp_path)]
+    on_test = [f1_score(truth, result.predicted, average="micro") for _, result in fitted]
     assert metrics["micro_f1"] == 0
     assert max(on_test) > 0.2
 
@@ -182,10 +182,11 @@ def test_the_same_seed_gives_the_same_result_and_another_another(parts: dict[Par
 
 
 def test_a_killed_grid_goes_on_without_fitting_finished_points_again(
-    parts: dict[Part, LabelledPairs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    parts: dict[Part, LabelledPairs], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts["train"] = labelled("train", 8)
     whole = evaluate_classification(PlantedVectors(noise=2.0), parts, jobs=1)
+    clear_cache()
     original = mlp_grid._fit
     fitted: list[Any] = []
 
@@ -197,22 +198,20 @@ def test_a_killed_grid_goes_on_without_fitting_finished_points_again(
 
     monkeypatch.setattr(mlp_grid, "_fit", fit)
     with pytest.raises(KeyboardInterrupt):
-        evaluate_classification(PlantedVectors(noise=2.0), parts, jobs=1, work_folder=tmp_path)
-    assert len(kept_points(tmp_path)) == 4
+        evaluate_classification(PlantedVectors(noise=2.0), parts, jobs=1)
+    assert sum(space.entries for space in cache_info()) == 4
     before, fitted[:] = set(fitted), []
     monkeypatch.setattr(mlp_grid, "_fit", lambda *given: (fitted.append(given[0]), original(*given))[1])  # type: ignore[func-returns-value]
-    resumed = evaluate_classification(PlantedVectors(noise=2.0), parts, jobs=1, work_folder=tmp_path)
+    resumed = evaluate_classification(PlantedVectors(noise=2.0), parts, jobs=1)
     assert before.isdisjoint(fitted)
     assert before | set(fitted) == set(GRID)
     assert resumed == whole
 
 
-def test_results_of_other_vectors_data_or_seeds_are_not_mixed_in(
-    parts: dict[Part, LabelledPairs], tmp_path: Path
-) -> None:
+def test_results_of_other_vectors_data_or_seeds_are_not_mixed_in(parts: dict[Part, LabelledPairs]) -> None:
     def count(vectors: PlantedVectors, **options: Any) -> int:
-        evaluate_classification(vectors, parts, jobs=1, work_folder=tmp_path, **options)
-        return len(kept_points(tmp_path))
+        evaluate_classification(vectors, parts, jobs=1, **options)
+        return sum(space.entries for space in cache_info())
 
     del parts["valid"]
     assert count(PlantedVectors()) == 1
@@ -224,30 +223,15 @@ def test_results_of_other_vectors_data_or_seeds_are_not_mixed_in(
 
 
 def test_a_fit_that_is_interrupted_is_no_result(
-    parts: dict[Part, LabelledPairs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    parts: dict[Part, LabelledPairs], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(MLPClassifier, "_backprop", interrupted)  # scikit-learn makes a warning of it
     with pytest.raises(KeyboardInterrupt):
-        evaluate_classification(PlantedVectors(), parts, jobs=1, work_folder=tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_broken_result_is_named(parts: dict[Part, LabelledPairs], tmp_path: Path) -> None:
-    del parts["valid"]
-    evaluate_classification(PlantedVectors(), parts, work_folder=tmp_path)
-    (path,) = tmp_path.iterdir()
-    path.write_text("{}")
-    with pytest.raises(RelvecError, match=f"{path.name} is no result of relvec .*; remove it"):
-        evaluate_classification(PlantedVectors(), parts, work_folder=tmp_path)
-
-
-def test_a_work_folder_that_cannot_be_made_is_named(parts: dict[Part, LabelledPairs], tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RelvecError, match=r"Cannot make .*choose another folder"):
-        evaluate_classification(PlantedVectors(), parts, work_folder=tmp_path / "file" / "below")
+        evaluate_classification(PlantedVectors(), parts, jobs=1)
+    assert cache_info() == []
 
 
 def test_both_directions_are_seen_only_where_vectors_have_one() -> None:

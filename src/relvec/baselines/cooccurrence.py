@@ -1,23 +1,23 @@
-"""How often terms occur in a text, and how often two of them meet within a window of tokens."""
+"""How often terms occur in a text, and how often two of them occur within a window of tokens."""
 
 import math
 import re
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from relvec.pairs import Pair
 
 NEVER_TOGETHER = -1000.0  # below any PMI that a corpus can give, and yet a score
 
 Term = tuple[str, ...]
+TermPair = tuple[Term, Term]
 
 _TOKEN = re.compile(r"\n|[^\W_]+(?:['’][^\W_]+)*")
 
 
 def term_of(word: str) -> Term:
-    """The tokens of a word: lower-cased runs of letters and digits, so that a hyphen parts words as a blank does.
+    """The tokens of a word: lower-cased runs of letters and digits, so that a hyphen separates words as a space does.
 
     >>> term_of("Ice-cream"), term_of("o'clock")
     (('ice', 'cream'), ("o'clock",))
@@ -25,41 +25,41 @@ def term_of(word: str) -> Term:
     return tuple(token for token in _TOKEN.findall(word.lower()) if token != "\n")
 
 
-def meeting(pair: Pair) -> tuple[Term, Term]:
-    """The two terms of a pair in an order of their own: meeting has no direction."""
+def terms_of(pair: Pair) -> TermPair:
+    """The two terms of a pair, sorted: co-occurrence has no direction."""
     first, second = sorted(term_of(word) for word in pair)
     return first, second
 
 
-@dataclass
-class Counts:
-    """How many tokens a corpus has, how often terms occur, and how often two of them meet within the window."""
+class PairCounts(NamedTuple):
+    """The tokens of a corpus, how often each of two terms occurs, and how often they co-occur."""
 
-    tokens: int = 0
-    terms: dict[Term, int] = field(default_factory=dict)
-    meetings: dict[tuple[Term, Term], int] = field(default_factory=dict)
+    tokens: int
+    first: int
+    second: int
+    together: int
 
-    def pmi(self, pair: Pair) -> float:
-        """log2 (N c(a, b) / (c(a) c(b))); nan if one of the words never occurs."""
-        first, second = meeting(pair)
-        one, other = self.terms.get(first, 0), self.terms.get(second, 0)
-        if not one or not other:
+    @property
+    def pmi(self) -> float:
+        """log2 (N c(a, b) / (c(a) c(b))); nan if one of the terms never occurs."""
+        if not self.first or not self.second:
             return math.nan
-        together = self.meetings.get((first, second), 0)
-        return math.log2(self.tokens * together / (one * other)) if together else NEVER_TOGETHER
+        if not self.together:
+            return NEVER_TOGETHER
+        return math.log2(self.tokens * self.together / (self.first * self.second))
 
 
-class MeetingCounter:
-    """Counts terms and meetings in text that comes in blocks; only the terms that are asked for cost time."""
+class CooccurrenceCounter:
+    """Counts pairs of terms in text that comes in blocks; only the terms that are asked for cost time."""
 
-    def __init__(self, meetings: Iterable[tuple[Term, Term]], window: int) -> None:
-        self._meetings = list(dict.fromkeys(meetings))
+    def __init__(self, pairs: Iterable[TermPair], window: int) -> None:
+        self._pairs = list(dict.fromkeys(pairs))
         self._window = window
-        self._terms = list(dict.fromkeys(term for pair in self._meetings for term in pair))
+        self._terms = list(dict.fromkeys(term for pair in self._pairs for term in pair))
         number = {term: place for place, term in enumerate(self._terms)}
-        # For each term those that it may meet, and where that is counted.
+        # For each term those that it is counted with, and where.
         self._slots: list[dict[int, int]] = [{} for _ in self._terms]
-        for slot, (first, second) in enumerate(self._meetings):
+        for slot, (first, second) in enumerate(self._pairs):
             self._slots[number[first]][number[second]] = slot
             self._slots[number[second]][number[first]] = slot
         # Terms by their first token; the end of a line is a token that no term has.
@@ -68,31 +68,31 @@ class MeetingCounter:
             self._starts.setdefault(term[0], []).append((place, list(term)))
         self._longest = max(map(len, self._terms), default=1)
         self._occurrences = [0] * len(self._terms)
-        self._together = [0] * len(self._meetings)
+        self._together = [0] * len(self._pairs)
         self._tokens = 0
         self._position = 0
         self._held: list[str] = []  # the end of the last block, where a long term may begin
         self._recent: deque[tuple[int, int]] = deque()  # where a term ended, and which
 
     def add(self, block: str) -> None:
-        """Go on with more text; a block ends where a token does."""
+        """Count in more text; a block ends where a token does."""
         tokens = self._held + _TOKEN.findall(block.lower())
         cut = max(len(tokens) - self._longest + 1, 0)
         self._look(tokens, cut)
         self._held = tokens[cut:]
 
-    def finished(self) -> Counts:
-        """The counts, once all text is in."""
+    def finished(self) -> dict[TermPair, PairCounts]:
+        """The counts of every pair, once all text is in."""
         self._look(self._held, len(self._held))
         self._held = []
-        return Counts(
-            self._tokens,
-            dict(zip(self._terms, self._occurrences, strict=True)),
-            dict(zip(self._meetings, self._together, strict=True)),
-        )
+        occurrences = dict(zip(self._terms, self._occurrences, strict=True))
+        return {
+            (first, second): PairCounts(self._tokens, occurrences[first], occurrences[second], together)
+            for (first, second), together in zip(self._pairs, self._together, strict=True)
+        }
 
     def state(self) -> dict[str, Any]:
-        """All that counting changes, for `restore` of another counter of the same meetings and window."""
+        """All that counting changes, for `restore` of another counter of the same pairs and window."""
         return {
             "occurrences": self._occurrences,
             "together": self._together,
@@ -103,9 +103,7 @@ class MeetingCounter:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a saved state."""
-        if (len(state["occurrences"]), len(state["together"])) != (len(self._terms), len(self._meetings)):
-            raise ValueError("it counts other words")
+        """Resume from a saved state."""
         self._occurrences, self._together = state["occurrences"], state["together"]
         self._tokens, self._position, self._held = state["tokens"], state["position"], state["held"]
         self._recent = deque((end, term) for end, term in state["recent"])

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from relvec.baselines.likelihood import Likelihood
-from relvec.baselines.text_cache import TextCache
 from relvec.errors import RelvecError
 from relvec.hub.network import offline
 from relvec.progress import progress_bar
-from relvec.storage.cache import cache_folder as default_cache_folder
+from relvec.storage.cache import Cache
 
 KEY_VARIABLES = ("RELVEC_API_KEY", "OPENAI_API_KEY")
 LONGEST_PAUSE_SECONDS = 60.0
@@ -81,8 +80,7 @@ class Endpoint:
         self._pause_seconds = pause_seconds
         self._parallel = parallel
         self._show_progress = show_progress
-        root = Path(cache_folder) if cache_folder is not None else default_cache_folder() / "answers"
-        self._cache = TextCache(root / self.fingerprint[:16])
+        self._cache = Cache(f"answers {self.fingerprint}", about=model, folder=cache_folder)
         # A proxy is no part of this machine.
         handlers: list[Any] = [_NoRedirect(), *([urllib.request.ProxyHandler({})] if is_local else [])]
         self._opener = urllib.request.build_opener(*handlers)
@@ -96,17 +94,19 @@ class Endpoint:
         """What `read` finds in the answer to each request; a request that was answered before is not sent again."""
         keys = [json.dumps([path, body], ensure_ascii=False, sort_keys=True) for body in bodies]
         body_of = dict(zip(keys, bodies, strict=True))
-        missing = self._cache.missing(keys)
+        found = self._cache.get_json(keys)
+        missing = [key for key in body_of if key not in found]
         pool = ThreadPoolExecutor(self._parallel)
         try:
             answers = pool.map(lambda key: read(self._post(path, body_of[key])), missing)
             with progress_bar(len(missing), f"Asking {self.model}", unit="request", show=self._show_progress) as bar:
                 for key, answer in zip(missing, answers, strict=True):
-                    self._cache.add({key: answer})
+                    self._cache.add_json({key: answer})
+                    found[key] = answer
                     bar.update()
         finally:
             pool.shutdown(cancel_futures=True)
-        return [self._cache[key] for key in keys]
+        return [found[key] for key in keys]
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         address = f"{self.url}/{path}"

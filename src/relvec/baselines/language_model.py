@@ -20,14 +20,13 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from relvec.baselines.likelihood import Likelihood
-from relvec.baselines.text_cache import TextCache
 from relvec.errors import RelvecError, one_of
 from relvec.hub.models import resolve
 from relvec.io.paths import expanded
 from relvec.model.loading import load_config, pick_device, pick_dtype, quiet_transformers, token_limit
 from relvec.model.relation_model import PROBES
 from relvec.progress import progress_bar
-from relvec.storage.cache import cache_folder as default_cache_folder
+from relvec.storage.cache import Cache
 
 Kind = Literal["causal", "masked"]
 
@@ -54,7 +53,7 @@ class LanguageModel:
 
     A causal model gives log P(x) = sum_t log P(x_t | x_<t), from the tokenizer's start token on if it has one (else
     the first token is not scored). A masked model gives the pseudo-log-likelihood sum_t log P(x_t | x without x_t),
-    each token masked in turn. Each distinct text is scored once, ever: the values are kept on disk by fingerprint.
+    each token masked in turn. Each distinct text is scored once, ever: the values are kept in the cache.
     """
 
     def __init__(
@@ -80,8 +79,7 @@ class LanguageModel:
         self._max_tokens = token_limit(encoder, tokenizer)
         self._tokens_per_batch = tokens_per_batch
         self._show_progress = show_progress
-        root = Path(cache_folder) if cache_folder is not None else default_cache_folder() / "likelihoods"
-        self._cache = TextCache(root / self.fingerprint[:16])
+        self._cache = Cache(f"likelihoods {self.fingerprint}", about=name, folder=cache_folder)
 
     @classmethod
     def from_pretrained(
@@ -133,14 +131,17 @@ class LanguageModel:
 
     def likelihoods(self, texts: Sequence[str]) -> list[Likelihood]:
         """One likelihood a text; what the cache lacks is computed step by step, so that a kill loses little."""
-        # Of like length: a step then has little padding; the longest first, so that too little memory shows at once.
-        missing = sorted(self._cache.missing(texts), key=len, reverse=True)
+        found = self._cache.get_json(texts)
+        # Of similar length: a step then has little padding; the longest first, so that too little memory shows at once.
+        missing = sorted((text for text in dict.fromkeys(texts) if text not in found), key=len, reverse=True)
         with progress_bar(len(missing), f"Reading with {self.name}", unit="text", show=self._show_progress) as bar:
             for start in range(0, len(missing), TEXTS_PER_STEP):
                 step = missing[start : start + TEXTS_PER_STEP]
-                self._cache.add(dict(zip(step, self._computed(step), strict=True)))
+                computed = dict(zip(step, self._computed(step), strict=True))
+                self._cache.add_json(computed)
+                found |= computed
                 bar.update(len(step))
-        return [Likelihood(*self._cache[text]) for text in texts]
+        return [Likelihood(*found[text]) for text in texts]
 
     def _computed(self, texts: list[str]) -> list[Likelihood]:
         rows = self._rows(texts)
@@ -208,7 +209,7 @@ class LanguageModel:
 
 
 def _batches(rows: list[_Row], tokens_per_batch: int) -> Iterator[list[_Row]]:
-    """Rows of like length, as many as the padded batch may hold tokens, at least one."""
+    """Rows of similar length, as many as the padded batch may hold tokens, at least one."""
     batch: list[_Row] = []
     for row in sorted(rows, key=lambda row: -len(row.tokens)):
         if batch and (len(batch) + 1) * len(batch[0].tokens) > tokens_per_batch:

@@ -1,4 +1,4 @@
-"""Point-wise mutual information: how much more often two words meet than chance would have it (section 4.3)."""
+"""Point-wise mutual information: how much more often two words co-occur than chance would have it (section 4.3)."""
 
 import hashlib
 import io
@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from relvec.baselines.cooccurrence import Counts, MeetingCounter, Term, meeting
-from relvec.baselines.count_cache import CountCache
+from relvec.baselines.cooccurrence import CooccurrenceCounter, PairCounts, TermPair, terms_of
 from relvec.data.benchmarks.analogy import Question
 from relvec.errors import RelvecError
 from relvec.evaluation.analogy import Scores
@@ -16,7 +15,7 @@ from relvec.io.paths import expanded
 from relvec.io.streams import checksum, unpacked
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
-from relvec.storage.cache import cache_folder
+from relvec.storage.cache import Cache
 
 WINDOW = 10
 BLOCKS_PER_SAVE = 64
@@ -31,9 +30,9 @@ class PMI:
     with N the tokens of the corpus, c(a) how often a occurs, and c(a, b) how often a and b, in either order, are at
     most `window` tokens apart in one line. The corpus is UTF-8 text, perhaps gzipped, with a sentence, a paragraph
     or a document a line. A term of several tokens is counted wherever they follow each other (and they are still
-    counted by themselves); terms that overlap do not meet. What has been counted is kept on disk for good, and that
-    of a killed pass up to its last 64 MB or so; `pairs` are counted along with the first questions, so that one pass
-    over the corpus serves several datasets.
+    counted by themselves); terms that overlap do not co-occur. Counts are kept in the cache, and so is a pass that was
+    killed, up to its last 64 MB or so; `pairs` are counted along with the first questions, so that one pass over the
+    corpus serves several datasets.
 
     >>> _ = Path("corpus.txt").write_text("A cup of tea, please.\\nThe cup is on the table.\\n")
     >>> pmi = PMI("corpus.txt", cache_folder="counts")
@@ -52,7 +51,7 @@ class PMI:
         show_progress: bool | None = None,
     ) -> None:
         if window < 1:
-            raise RelvecError(f"The window is {window}; words that meet are at least 1 token apart.")
+            raise RelvecError(f"The window is {window}; use 1 token or more.")
         self.name = name
         self._corpus = expanded(corpus)
         self._window = window
@@ -60,42 +59,51 @@ class PMI:
         self._show_progress = show_progress
         self.fingerprint = hashlib.sha256(f"{checksum(self._corpus)} {window}".encode()).hexdigest()
         self._size = self._corpus.stat().st_size
-        folder = Path(cache_folder) if cache_folder is not None else _default_folder()
-        self._cache = CountCache(folder / f"{self.fingerprint[:16]}.json")
+        self._cache = Cache(f"co-occurrence {self.fingerprint}", about=self._corpus.name, folder=cache_folder)
 
     def scores(self, questions: Sequence[Question]) -> list[Scores]:
         asked = [choice for question in questions for choice in question.choices]
-        counts = self._cache.read()
-        wanted = {meeting(pair) for pair in (*asked, *self._pairs)}
-        missing = sorted(pair for pair in wanted - counts.meetings.keys() if all(pair))  # a word may have no token
+        wanted = sorted({terms_of(pair) for pair in (*asked, *self._pairs)})
+        found = self._cache.get_json(map(_key, wanted))
+        missing = [pair for pair in wanted if all(pair) and _key(pair) not in found]  # a word may have no token
         if missing:
-            counts = self._counted(missing)
-        return [np.array([counts.pmi(choice) for choice in question.choices]) for question in questions]
+            found |= self._counted(missing)
 
-    def _counted(self, meetings: Sequence[tuple[Term, Term]]) -> Counts:
-        """Count in the whole corpus; a pass that was killed goes on from where it was saved last."""
-        counter, unfinished = MeetingCounter(meetings, self._window), self._cache.unfinished(meetings)
-        done = unfinished.restore(counter)
+        def score(choice: Pair) -> float:
+            counts = found.get(_key(terms_of(choice)))
+            return PairCounts(*counts).pmi if counts else np.nan
+
+        return [np.array([score(choice) for choice in question.choices]) for question in questions]
+
+    def _counted(self, pairs: Sequence[TermPair]) -> dict[str, PairCounts]:
+        """Count in the whole corpus; a pass that was killed resumes from where it was saved last."""
+        counter = CooccurrenceCounter(pairs, self._window)
+        this_pass = "pass " + hashlib.sha256(repr(pairs).encode()).hexdigest()
+        done = 0
+        if saved := self._cache.get_json([this_pass]).get(this_pass):
+            done = saved["blocks"]
+            counter.restore(saved["counter"])
         with progress_bar(self._size, f"Counting in {self._corpus.name}", unit="B", show=self._show_progress) as bar:
             for number, (block, position) in enumerate(_blocks(self._corpus), start=1):
                 if number > done:  # reading what is done already takes little time
                     counter.add(block)
                     if number % BLOCKS_PER_SAVE == 0:
-                        unfinished.save(counter, number)
+                        self._cache.add_json({this_pass: {"blocks": number, "counter": counter.state()}})
                 bar.update(position - bar.n)
-        counts = self._cache.add(counter.finished())
-        unfinished.remove()
+        counts = {_key(pair): count for pair, count in counter.finished().items()}
+        self._cache.add_json(counts)
+        self._cache.remove([this_pass])
         return counts
 
 
-def _default_folder() -> Path:
-    return cache_folder() / "pmi"
+def _key(pair: TermPair) -> str:
+    return "\t".join(" ".join(term) for term in pair)
 
 
 def _blocks(corpus: Path) -> Iterator[tuple[str, int]]:
-    """The text in blocks that end at a blank, however long its lines are, and how many bytes have been read.
+    """The text in blocks that end at a space, however long its lines are, and how many bytes have been read.
 
-    A byte that is not UTF-8 only parts tokens: one among billions should not end an hour of counting.
+    A byte that is not UTF-8 only separates tokens: one among billions should not end an hour of counting.
     """
     with unpacked(corpus) as (stream, file):
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace")

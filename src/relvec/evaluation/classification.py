@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +16,6 @@ from relvec.pairs import Pair
 from relvec.similarity import Vectors
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from relvec.model.cached_vectors import Known, PairVectors
 
 Parts = Mapping[Part, LabelledPairs]
@@ -37,13 +36,12 @@ def evaluate_classification(
     exclude_labels: Collection[str] = (),
     seed: int = 0,
     jobs: int | None = None,
-    work_folder: "str | Path | None" = None,
     show_progress: bool | None = None,
 ) -> ClassificationResult:
     """Train a perceptron on the vectors of the training part, choose its settings on the validation part, test it.
 
-    Features are neither scaled nor centred, as in the paper. With a `work_folder` a run that was killed goes on
-    with the settings that are not fitted yet. `jobs` is how many are fitted at once (all cores by default).
+    Features are neither scaled nor centred, as in the paper. A run that was killed resumes with the settings that are
+    not fitted yet. `jobs` is how many are fitted at once (all cores by default).
 
     >>> from relvec import RelBERT
     >>> from relvec.model.cached_vectors import ModelVectors
@@ -66,7 +64,7 @@ def evaluate_classification(
         test=rows["test"],
     )
     key = _key(vectors, parts, seed)
-    grid = fit_grid(data, seed=seed, jobs=jobs, folder=work_folder, key=key, show_progress=show_progress)
+    grid = fit_grid(data, seed=seed, jobs=jobs, key=key, show_progress=show_progress)
     best = best_of(grid)
     unknown = {part: int(np.sum(~found)) for part, found in zip(parts, np.split(known, ends), strict=True)}
     listed = [{name: value for name, value in asdict(point).items() if name != "predicted"} for point in grid]
@@ -186,4 +184,5 @@ def f1_scores(relations: Sequence[str], predicted: Sequence[str]) -> dict[str, A
 
 def _key(vectors: "PairVectors", parts: Parts, seed: int) -> str:
     """A checksum of all that decides the grid's results."""
-    return hashlib.sha256(repr((vectors.fingerprint, vectors.has_direction, dict(parts), seed)).encode()).hexdigest()
+    decisive = (vectors.fingerprint, vectors.has_direction, dict(parts), seed, version("scikit-learn"))
+    return hashlib.sha256(repr(decisive).encode()).hexdigest()

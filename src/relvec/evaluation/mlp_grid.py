@@ -3,21 +3,19 @@
 Nothing here imports torch, so that the processes that share the grid start quickly.
 """
 
-import json
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
-from relvec.io.files import written_whole
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors
+from relvec.storage.cache import Cache
 
 Labels = NDArray[np.str_]
 
@@ -67,24 +65,26 @@ def fit_grid(
     *,
     seed: int = 0,
     jobs: int | None = None,
-    folder: str | Path | None = None,
     key: str = "",
     show_progress: bool | None = None,
 ) -> list[GridResult]:
     """The result of every setting, in the order of `GRID`; of the default one alone where nothing is held out.
 
-    Settings are fitted `jobs` at a time, one process each, that share the features. With a `folder`, finished
-    settings are kept there under `key`, and a run that was killed goes on with the others.
+    Settings are fitted `jobs` at a time, one process each, that share the features. With a `key`, a checksum of all
+    that decides the results, finished settings are kept in the cache and a run that was killed resumes.
     """
     if jobs is not None and jobs < 1:
         raise RelvecError(f"{jobs} jobs are impossible; use 1 or more.")
     points = GRID if len(data.valid) else (DEFAULT_POINT,)
-    kept = _Kept(folder, key)
-    results = {point: result for point in points if (result := kept.load(point)) is not None}
+    cache = Cache("fitted classifiers") if key else None
+    key_of = {point: f"{key} {point.learning_rate:g} {point.hidden_size}" for point in points}
+    found = cache.get_json(key_of.values()) if cache else {}
+    results = {point: GridResult(**found[key_of[point]]) for point in points if key_of[point] in found}
     missing = [point for point in points if point not in results]
     with progress_bar(len(points), "Fitting classifiers", "fit", show_progress, initial=len(results)) as bar:
         for point, result in _fitted(data, missing, seed, jobs):
-            kept.save(point, result)
+            if cache:
+                cache.add_json({key_of[point]: asdict(result)})
             results[point] = result
             bar.update()
     return [results[point] for point in points]
@@ -135,35 +135,3 @@ def _fit(point: GridPoint, data: GridData, seed: int) -> tuple[GridPoint, GridRe
         score = 100 * float(np.mean(model.predict(data.valid) == data.valid_labels)) if len(data.valid) else None
         predicted = model.predict(data.test).tolist()
     return point, GridResult(*point, model.n_iter_, model.n_iter_ < model.max_iter, score, predicted)
-
-
-class _Kept:
-    """Finished points on disk, a small file each."""
-
-    def __init__(self, folder: str | Path | None, key: str) -> None:
-        self._folder = None if folder is None else Path(folder)
-        self._key = key
-        if self._folder is not None:
-            try:
-                self._folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise RelvecError(f"Cannot make {self._folder}: {error.strerror}; choose another folder.") from error
-
-    def load(self, point: GridPoint) -> GridResult | None:
-        path = self._path(point)
-        if path is None or not path.is_file():
-            return None
-        try:
-            return GridResult(**json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError) as error:
-            raise RelvecError(f"{path} is no result of relvec ({error}); remove it.") from error
-
-    def save(self, point: GridPoint, result: GridResult) -> None:
-        path = self._path(point)
-        if path is not None:
-            with written_whole(path) as partial:
-                partial.write_text(json.dumps(asdict(result), ensure_ascii=False), encoding="utf-8")
-
-    def _path(self, point: GridPoint) -> Path | None:
-        name = f"{self._key[:16]}-{point.learning_rate:g}-{point.hidden_size}.json"
-        return None if self._folder is None else self._folder / name

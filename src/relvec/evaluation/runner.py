@@ -101,7 +101,6 @@ def classification_records(
             exclude_labels=excluded,
             seed=seed,
             jobs=jobs,
-            work_folder=work_folder,
             show_progress=show_progress,
         )
 

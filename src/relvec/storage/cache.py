@@ -73,7 +73,7 @@ class Cache:
             query = f"SELECT key FROM entries {_WANTED}"
             for step in _steps(list(distinct)):
                 for (key,) in connection.execute(query, (self._space, json.dumps(step))):
-                    del distinct[key]
+                    distinct.pop(key, None)
         return list(distinct)
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
