@@ -19,7 +19,8 @@ from peer import HERE, environment, peer_python
 
 from relvec import RelBERT
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
-from relvec.pairs import json_rows, read_lines
+from relvec.io.streams import read_lines
+from relvec.io.tables import json_rows
 
 
 def questions(data_dir: Path, count: int | None) -> dict[str, dict[str, list[Any]]]:

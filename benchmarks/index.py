@@ -25,7 +25,7 @@ from relvec.index.kinds import KINDS, Kind, faiss
 from relvec.index.pair_index import RERANKED, PairIndex
 from relvec.index.vector_store import VectorStore
 from relvec.index.vocabulary import PairVocabulary
-from relvec.io.pair_vectors import read_pair_file
+from relvec.io.vectors import read_pair_file
 from relvec.model.model_check import Origin
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, normalized

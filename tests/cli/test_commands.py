@@ -157,7 +157,7 @@ def test_version(relvec: Relvec) -> None:
         (["solve", "a:b"], "has no choices"),
         (["solve", "a:b", "c:d", "--scoring", "up", "-m", "TINY"], "Unknown scoring 'up'"),
         (["embed", "nowhere.tsv", "-o", "v.npz"], "Cannot read nowhere.tsv"),
-        (["embed", "PAIRS", "-o", "v.doc", "-m", "TINY"], "end the file name in .npz"),
+        (["embed", "PAIRS", "-o", "v.doc", "-m", "TINY"], "end its name in .npz"),
         (["embed", "PAIRS", "-o", "v.npz", "-m", "TINY", "--device", "toaster"], "use cpu, cuda or mps"),
         (["embed", "PAIRS", "-o", "v.npz", "-m", "TINY", "--dtype", "int8"], "Unknown dtype 'int8'; choose one of"),
         (["similarity", "a:b", "c:d", "-m", "~nobody-here/m"], "There is no home folder for ~nobody-here/m; write the"),

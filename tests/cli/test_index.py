@@ -150,7 +150,7 @@ def test_vectors_are_exported_and_imported(
         (["index", "remove", "INDEX", "TABLE"], "An index cannot be empty"),
         (["index", "info", "FOLDER"], "is not an index folder"),
         (["index", "import", "nowhere.npz", "-o", "new.index"], "There is no file nowhere.npz"),
-        (["index", "export", "INDEX", "-o", "v.doc"], "end its name in .txt"),
+        (["index", "export", "INDEX", "-o", "v.doc"], "end its name in .npz"),
         (["index", "export", "INDEX", "-o", "nowhere/v.tsv"], "There is no folder nowhere"),
     ],
 )

@@ -54,7 +54,7 @@ def test_a_folder_without_benchmarks_is_refused(tmp_path: Path) -> None:
 
 def test_a_broken_benchmark_is_named(benchmarks: Path) -> None:
     (benchmarks / "lexrel/bless/test.jsonl").write_text('{"head": "a"}')
-    with pytest.raises(RelvecError, match=r"test\.jsonl, line 1: neither stem and choice nor head and tail"):
+    with pytest.raises(RelvecError, match=r"test\.jsonl, line 1: no head and tail among head"):
         benchmark_pairs(benchmarks)
 
 

@@ -2,30 +2,18 @@ import json
 from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from relvec import RelBERT, RelvecError
+from relvec import RelBERT
+from relvec.data.benchmarks.mapping import MappingProblem, shuffled
 from relvec.evaluation import mapping
-from relvec.evaluation.mapping import (
-    Mapping,
-    MappingProblem,
-    best_order,
-    load_problems,
-    metrics,
-    prediction_rows,
-    read_problems,
-    shuffled,
-    solve,
-)
+from relvec.evaluation.mapping import Mapping, best_order, metrics, prediction_rows, solve
 from relvec.model.cached_vectors import ModelVectors
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
-
-SOLAR = {"source": ["sun", "planet", "gravity"], "target": ["nucleus", "electron", "charge"], "id": "a1"}
 
 
 class PlantedVectors:
@@ -118,66 +106,6 @@ def test_unknown_pairs_are_counted() -> None:
     solved = solve([planted(4, source="x"), planted(3)], PlantedVectors())
     assert [(mapping.pairs, mapping.unknown) for mapping in solved] == [(24, 12), (12, 0)]
     assert (metrics(solved)["pairs"], metrics(solved)["out_of_vocabulary"]) == (36, 12)
-
-
-def write(path: Path, *rows: Any) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows))
-    return path
-
-
-def test_the_right_order_cannot_be_seen(tmp_path: Path) -> None:
-    turned = {"source": SOLAR["source"][::-1], "target": SOLAR["target"][::-1]}
-    first, second = read_problems(write(tmp_path / "problems.jsonl", SOLAR, turned))
-    assert first.target == second.target
-    for problem, row in ((first, SOLAR), (second, turned)):
-        assert [problem.target[place] for place in problem.answer] == row["target"]
-    many = [{"source": ["a", "b", "c"], "target": [f"{n}d", f"{n}e", f"{n}f"]} for n in range(60)]
-    first_places = [problem.answer[0] for problem in read_problems(write(tmp_path / "many.jsonl", *many))]
-    assert all(10 < first_places.count(place) < 30 for place in range(3))
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({**SOLAR, "id": "\ud800"}, "id: '\\ud800' is not UTF-8 text"),
-        ({**SOLAR, "type": "\ud800"}, "type: '\\ud800' is not UTF-8 text"),
-        ({"source": ["a", "b"], "target": ["c"]}, "target: there are fewer than 2 terms"),
-        ({"source": ["a", "b"], "target": ["c", "d", "e"]}, "2 source terms and 3 target terms"),
-        ({"source": ["a", "a"], "target": ["c", "d"]}, "source: the term 'a' occurs twice"),
-        ({"source": ["a", " "], "target": ["c", "d"]}, "source: a word of the pair is empty"),
-        ({"source": ["a", 1], "target": ["c", "d"]}, "source: 1 is not a word"),
-        ({"source": ["a", "b"]}, 'no "source" and "target"'),
-        (["a", "b"], 'no "source" and "target"'),
-        ("{", "not JSON"),
-    ],
-)
-def test_a_bad_problem_is_named_by_file_and_line(tmp_path: Path, row: Any, message: str) -> None:
-    path = write(tmp_path / "problems.jsonl", SOLAR, row)
-    with pytest.raises(RelvecError) as error:
-        read_problems(path)
-    assert str(error.value).startswith(f"{path}, line 2: ")
-    assert message in str(error.value)
-
-
-def test_a_file_without_problems_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RelvecError, match="holds no problem"):
-        read_problems(write(tmp_path / "empty.jsonl"))
-
-
-def test_problems_are_found_by_name_below_the_data_folder(tmp_path: Path) -> None:
-    write(tmp_path / "mapping/relation_mapping.jsonl", SOLAR, {**SOLAR, "id": "m1"}, {**SOLAR, "type": "own"})
-    write(tmp_path / "mapping/scan.jsonl", {**SOLAR, "type": "creative"})
-    assert [problem.kind for problem in load_problems(data_dir=tmp_path)] == ["science", "metaphor", "own"]
-    assert [problem.kind for problem in load_problems("scan", tmp_path)] == ["creative"]
-    assert load_problems(str(tmp_path / "mapping/scan.jsonl")) == load_problems("scan", tmp_path)
-    with pytest.raises(RelvecError, match="no mapping problems scam; did you mean 'scan'"):
-        load_problems("scam", tmp_path)
-
-
-def test_the_missing_default_says_where_to_put_it(tmp_path: Path) -> None:
-    with pytest.raises(RelvecError, match=r"relbert/relation_mapping .* mapping/relation_mapping\.jsonl"):
-        load_problems(data_dir=tmp_path)
 
 
 def test_metrics_count_terms_and_whole_problems() -> None:

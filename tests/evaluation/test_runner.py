@@ -12,6 +12,7 @@ import pytest
 from relvec import RelBERT
 from relvec.data.benchmarks.analogy import Question
 from relvec.data.benchmarks.classification import LabelledPairs
+from relvec.data.benchmarks.mapping import MappingProblem
 from relvec.data.sources import load
 from relvec.errors import RelvecError
 from relvec.evaluation import mlp_grid
@@ -19,7 +20,6 @@ from relvec.evaluation import runner as suite
 from relvec.evaluation.analogy import Scores
 from relvec.evaluation.classification import Parts
 from relvec.evaluation.fine_tuning import FineTuning
-from relvec.evaluation.mapping import MappingProblem
 from relvec.evaluation.records import load_predictions, load_records
 from relvec.evaluation.runner import (
     Fallback,

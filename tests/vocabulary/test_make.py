@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from relvec.pairs import Pair, read_related_pairs
+from relvec.io.tables import read_related_pairs
+from relvec.pairs import Pair
 
 SCRIPT = Path(__file__).parents[2] / "vocabulary" / "make.py"
 

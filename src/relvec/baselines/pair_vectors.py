@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from relvec.errors import RelvecError
-from relvec.io.vector_file import read_vectors
+from relvec.io.vectors import BETWEEN_WORDS
+from relvec.io.word2vec import read_vectors
 from relvec.model.cached_vectors import Known
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
-
-BETWEEN_WORDS = "__"
 
 
 def keys_of(pair: Pair) -> list[str]:

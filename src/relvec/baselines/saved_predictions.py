@@ -13,7 +13,8 @@ from relvec.evaluation.analogy import Scores
 from relvec.evaluation.portable import portable_path
 from relvec.evaluation.record_check import read_fields
 from relvec.io.paths import expanded
-from relvec.pairs import json_rows, read_lines
+from relvec.io.streams import read_lines
+from relvec.io.tables import json_rows
 from relvec.similarity import Scoring
 
 PLACE_COLUMNS = ("dataset", "split", "index", "answer")

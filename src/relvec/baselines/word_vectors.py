@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from relvec.errors import RelvecError, did_you_mean
-from relvec.io.spellings import parts_of, spellings
-from relvec.io.vector_file import Vector, read_vectors
+from relvec.io.word2vec import Vector, parts_of, read_vectors, spellings
 from relvec.model.cached_vectors import Known
 from relvec.pairs import Pair
 from relvec.similarity import Vectors

@@ -10,7 +10,8 @@ from relvec.cli.output import print_json, print_table
 from relvec.data.audit import audit
 from relvec.data.overlap import near_pairs
 from relvec.data.rated import RatedRelation
-from relvec.data.sources import DEFAULT_SOURCE, SOURCES, data_folder, load
+from relvec.data.sources import DEFAULT_SOURCE, SOURCES, load
+from relvec.io.paths import data_folder
 
 app = typer.Typer(help="List the training data by name, or check a dataset.", no_args_is_help=True)
 

@@ -9,7 +9,7 @@ import typer
 from relvec.cli.options import BackendOption, Device, Dtype, Model, load_model, start_quickly
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
-from relvec.pairs import read_pairs
+from relvec.io.tables import read_pairs
 
 FEW = 200
 """So many pairs are worth the wait for torch, which may find a GPU."""
@@ -19,7 +19,9 @@ def embed(
     pairs: Annotated[
         str, typer.Argument(help="A .csv, .tsv, .jsonl or .parquet file, lines of head:tail, or - for stdin.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write: .npz, .npy, .jsonl or .parquet.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to write: .npz, .npy, .jsonl, .parquet, .txt, .bin.")
+    ],
     model: Model = DEFAULT_MODEL,
     batch_size: Annotated[int, typer.Option(help="Pairs encoded at once.")] = 64,
     normalize: Annotated[bool, typer.Option("--normalize", help="Make every vector of length 1.")] = False,
@@ -33,9 +35,10 @@ def embed(
     is_quick = backend == "numpy" or (len(rows) < FEW and dtype == "float32")
     if is_quick:
         start_quickly()
-    from relvec.model.embed import embed_to_file, writer_for
+    from relvec.io.vectors import check_output
+    from relvec.model.embed import embed_to_file
 
-    writer_for(output)
+    check_output(output)
     if pairs != "-" and output.exists() and output.samefile(pairs):
         raise RelvecError(f"{output} is the file of pairs itself; choose another output.")
     loaded = load_model(model, device, backend=backend, dtype=dtype, few_pairs=is_quick)

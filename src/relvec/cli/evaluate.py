@@ -150,7 +150,7 @@ def classification(
 def mapping(chosen: Chosen, *, dataset: Datasets = None, run: Run) -> None:
     """Accuracy on relation mapping: which term of one domain stands for which of another?"""
     chosen.check("mapping")
-    from relvec.evaluation.mapping import DEFAULT_DATASET, load_problems
+    from relvec.data.benchmarks.mapping import DEFAULT_DATASET, load_problems
     from relvec.evaluation.runner import mapping_records
 
     problems = {each: load_problems(each, run.data_dir) for each in dataset or [DEFAULT_DATASET]}

@@ -11,7 +11,8 @@ from relvec.cli.output import print_json, print_table
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.index.kinds import KINDS, check_kind, faiss
 from relvec.index.storage import check_unused
-from relvec.pairs import Pair, read_pairs, read_related_pairs
+from relvec.io.tables import read_pairs, read_related_pairs
+from relvec.pairs import Pair
 
 app = typer.Typer(help="Make, change and exchange indexes of pairs.", no_args_is_help=True)
 
@@ -123,7 +124,7 @@ def info(index: AnyFolder = None, json: Json = False) -> None:
 
 @app.command("import")
 def import_(
-    vectors: Annotated[Path, typer.Argument(help="Pair vectors: .txt or .bin (word2vec), .parquet or .npz.")],
+    vectors: Annotated[Path, typer.Argument(help="Pair vectors: .npz, .parquet, .jsonl, or .txt and .bin (word2vec).")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The index folder to write.")],
     model: Model = DEFAULT_MODEL,
     kind: Kind = "auto",
@@ -131,7 +132,7 @@ def import_(
 ) -> None:
     """Make an index of vectors that the model made before."""
     from relvec.index.import_export import import_index
-    from relvec.io.pair_vectors import check_input
+    from relvec.io.vectors import check_input
     from relvec.model.relation_model import RelBERT
 
     check_input(vectors)
@@ -146,7 +147,7 @@ def import_(
 def export(
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="The file to write: .txt, .bin, .parquet, .npz; .tsv for pairs alone."),
+        typer.Option("--output", "-o", help="File to write: .npz, .parquet, .jsonl, .txt, .bin; .tsv for pairs alone."),
     ],
     index: AnyFolder = None,
     model: Model = DEFAULT_MODEL,
@@ -156,7 +157,8 @@ def export(
     from relvec.index.import_export import export_index, export_pairs
     from relvec.index.pair_index import PairIndex
     from relvec.index.storage import index_folder
-    from relvec.io.pair_vectors import check_output, check_place
+    from relvec.io.files import check_place
+    from relvec.io.vectors import check_output
 
     if output.suffix.lower() == ".tsv":
         check_place(output)

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from relvec.data.benchmarks.analogy import as_question
 from relvec.data.rated import RatedRelation, has_training_negatives, has_training_positives
-from relvec.data.sources import data_folder
 from relvec.errors import RelvecError
-from relvec.io.paths import expanded
-from relvec.pairs import Pair, as_pair, json_rows, read_lines
+from relvec.io.paths import data_folder, expanded
+from relvec.io.tables import read_rows
+from relvec.pairs import Pair
 
 _ENDINGS = ("ies", "es", "s", "ing", "ed", "ly", "y", "e")
 _SHORTEST_STEM = 3
@@ -76,14 +77,12 @@ def benchmark_pairs(data_dir: str | Path) -> dict[Pair, set[str]]:
 
 def _pairs(path: Path) -> Iterator[Pair]:
     """Stem and choices of a question, or the pair of a classification row."""
-    name, lines = read_lines(path)
-    for where, row in json_rows(lines, name):
-        try:
-            pairs = [row["stem"], *row["choice"]] if "stem" in row else [(row["head"], row["tail"])]
-        except (KeyError, TypeError) as error:
-            raise RelvecError(f"{where}neither stem and choice nor head and tail; see the benchmark's form.") from error
-        for pair in pairs:
-            yield as_pair(pair, where)
+    for row in read_rows(path):
+        if "stem" in row.values:
+            question = as_question(row)
+            yield from (question.stem, *question.choices)
+        else:
+            yield row.pair()
 
 
 def overlap(relations: Iterable[RatedRelation], data_dir: str | Path) -> list[Overlap]:

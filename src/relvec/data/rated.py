@@ -36,7 +36,8 @@ class RatedPair:
 class RatedRelation:
     """A relation by its good examples and its bad ones; the category is empty if it belongs to none.
 
-    `held_out` are those pairs of both kinds that the data keeps for validation, if it says so.
+    `held_out` are those pairs of both kinds that the data keeps for validation, if it says so. A `symmetric` relation
+    holds in both directions; a `held_out_relation` is kept for testing as a whole.
     """
 
     name: str
@@ -45,6 +46,8 @@ class RatedRelation:
     negatives: tuple[Pair, ...]
     definition: str = ""
     held_out: tuple[Pair, ...] = ()
+    symmetric: bool = False
+    held_out_relation: bool = False
 
 
 def select(

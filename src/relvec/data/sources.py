@@ -1,18 +1,20 @@
-"""From what the user wrote - a name, a file, a folder or a hub id - to relations."""
+"""Training data by name, file, folder or hub id."""
 
-import os
 import re
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 from relvec.data.rated import BOTTOM, TOP, RatedRelation
-from relvec.data.readers import is_readable, read_rated
+from relvec.data.readers import KINDS, read_rated
 from relvec.errors import RelvecError, did_you_mean
-from relvec.hub.network import hub_answers, is_refusal, offline
-from relvec.io.paths import expanded
+from relvec.hub.datasets import dataset_folder
+from relvec.io.paths import data_folder, expanded
+from relvec.io.tables import kind_of
 
 DEFAULT_SOURCE = "bundled"
+
+PATTERNS = ("*train*.jsonl", "*valid*.jsonl")  # what is read of a dataset of the hub
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -21,7 +23,8 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 class Source:
     """Training data with a name of its own.
 
-    It is inside this package at `package_folder`, or at `data_file` below the data folder and else on the hub.
+    It is inside this package at `package_folder`, or at `data_file` below the data folder and else on the hub, in the
+    newest version unless a `revision` is named.
     """
 
     name: str
@@ -30,6 +33,7 @@ class Source:
     package_folder: str = ""
     data_file: str = ""
     hub_id: str = ""
+    revision: str | None = None
     website: str = ""
 
 
@@ -72,8 +76,8 @@ def load(
         place = _place(SOURCES[name], data_dir)
     elif expanded(name).exists():
         place = Path(name)
-    elif _HUB_ID.fullmatch(name) and not name.startswith(".") and not is_readable(Path(name)):
-        place = _hub_folder(name)
+    elif _HUB_ID.fullmatch(name) and not name.startswith(".") and kind_of(name) not in KINDS:
+        place = dataset_folder(name, PATTERNS)
     else:
         advice = did_you_mean(name, SOURCES, otherwise="check the path, or see `relvec data list`")
         raise RelvecError(f"There is no data {name}; {advice}.")
@@ -90,12 +94,6 @@ def describe(name_or_path: str) -> str:
     return f"{name_or_path} ({source.description}; {source.licence})" if source else name_or_path
 
 
-def data_folder(data_dir: str | Path | None = None) -> Path | None:
-    """Where the user keeps datasets: `data_dir`, else `RELVEC_DATA`, else nowhere."""
-    chosen = data_dir or os.environ.get("RELVEC_DATA")
-    return expanded(chosen) if chosen else None
-
-
 def _place(source: Source, data_dir: str | Path | None) -> Path:
     if source.package_folder:
         return Path(str(files("relvec.data"))) / source.package_folder
@@ -103,27 +101,7 @@ def _place(source: Source, data_dir: str | Path | None) -> Path:
     if folder is not None and (folder / source.data_file).is_file():
         return folder / source.data_file
     try:
-        return _hub_folder(source.hub_id)
+        return dataset_folder(source.hub_id, PATTERNS, source.revision)
     except RelvecError as error:
         fix = f"get it from {source.website} and give its folder, or have {source.data_file} below $RELVEC_DATA"
         raise RelvecError(f"{source.name} is not on this machine nor to be had from the hub; {fix}.") from error
-
-
-def _hub_folder(dataset: str) -> Path:
-    """The training and validation files of a dataset of the hub, through the hub's own cache."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    patterns = ["*train*.jsonl", "*valid*.jsonl"]
-    try:
-        online = hub_answers()
-        return Path(
-            snapshot_download(dataset, repo_type="dataset", allow_patterns=patterns, local_files_only=not online)
-        )
-    except LocalEntryNotFoundError as error:
-        reason = "the network is switched off" if offline() else "the hub does not answer"
-        raise RelvecError(f"There is no data {dataset} here, and {reason}; check the name or the network.") from error
-    except Exception as error:  # the transport's own errors are not the hub library's
-        if is_refusal(error):
-            raise RelvecError(f"The hub has no dataset {dataset}, or none for you; check the name.") from error
-        raise RelvecError(f"The hub broke off while sending {dataset}; try again, or give a file.") from error

@@ -12,7 +12,8 @@ from relvec.data.sources import DEFAULT_SOURCE, describe, load
 from relvec.distillation.wordnet import read_wordnet
 from relvec.errors import RelvecError
 from relvec.io.paths import expanded
-from relvec.pairs import Pair, read_pairs
+from relvec.io.tables import read_pairs
+from relvec.pairs import Pair
 
 HELD_OUT_SHARE = 0.02
 HELD_OUT_AT_LEAST = 4

@@ -4,49 +4,27 @@ The sun is to the planet as the nucleus is to the electron: of all ways to map t
 terms, the best is the one under which the relations between terms are most alike.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.data.sources import data_folder
-from relvec.errors import RelvecError, did_you_mean
+from relvec.data.benchmarks.mapping import MappingProblem
 from relvec.evaluation.intervals import bootstrap_interval
-from relvec.hub.datasets import benchmark_file
-from relvec.io.paths import expanded
 from relvec.model.cached_vectors import PairVectors
-from relvec.pairs import Pair, as_label, as_word, json_rows, read_lines
+from relvec.pairs import Pair
 from relvec.similarity import normalized
-
-DEFAULT_DATASET = "relation_mapping"
-HUB_ID = "relbert/relation_mapping"
 
 EXHAUSTIVE_TERMS = 9  # Turney's longest problems: 362,880 orders, half a second
 RESTARTS = 200
 _ORDERS_AT_ONCE = 8192
 
-# How Turney (2008) numbers his problems: A1 to A10 and M1 to M10.
-_KINDS = {"a": "science", "m": "metaphor"}
-
 Orders = NDArray[np.intp]
 Gains = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class MappingProblem:
-    """Source terms, target terms in an order that says nothing, and the place of each source term's target."""
-
-    source: tuple[str, ...]
-    target: tuple[str, ...]
-    answer: tuple[int, ...]
-    name: str = ""
-    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,66 +43,6 @@ class Mapping:
     credit: float
     pairs: int
     unknown: int
-
-
-def load_problems(name: str = DEFAULT_DATASET, data_dir: str | Path | None = None) -> list[MappingProblem]:
-    """The problems in `mapping/<name>.jsonl` below the data folder, of a file, or (by default) from the hub."""
-    if name == DEFAULT_DATASET:
-        return read_problems(benchmark_file(f"mapping/{name}.jsonl", HUB_ID, "data.jsonl", data_dir), _KINDS)
-    if expanded(name).is_file():
-        return read_problems(expanded(name))
-    folder = data_folder(data_dir)
-    files = sorted(folder.glob("mapping/*.jsonl")) if folder is not None else []
-    known = {DEFAULT_DATASET: Path(), **{file.stem: file for file in files}}
-    if name not in known:
-        advice = did_you_mean(name, known, otherwise=f"known are {', '.join(known)}, or a file")
-        raise RelvecError(f"There are no mapping problems {name}; {advice}.")
-    return read_problems(known[name])
-
-
-def read_problems(path: str | Path, kinds: dict[str, str] | None = None) -> list[MappingProblem]:
-    """Problems from JSON Lines: `source` and `target`, term by term, and perhaps `id` and `type`.
-
-    A problem without a type gets that of `kinds` for the first letter of its id.
-    """
-    name, lines = read_lines(path)
-    problems = [_problem(row, where, kinds or {}) for where, row in json_rows(lines, name)]
-    if not problems:
-        raise RelvecError(f"{name} holds no problem; write one a line.")
-    return problems
-
-
-def _problem(row: Any, where: str, kinds: dict[str, str]) -> MappingProblem:
-    if not isinstance(row, dict) or not all(isinstance(row.get(side), list) for side in ("source", "target")):
-        raise RelvecError(f'{where}no "source" and "target"; write {{"source": [a, b], "target": [c, d]}}.')
-    source, target = (_terms(row[side], f"{where}{side}: ") for side in ("source", "target"))
-    if len(source) != len(target):
-        counts = f"{len(source)} source terms and {len(target)} target terms"
-        raise RelvecError(f"{where}there are {counts}; give each source term one target term.")
-    name, kind = (as_label(row.get(field), f"{where}{field}: ") for field in ("id", "type"))
-    shown = shuffled(target, source)
-    answer = tuple(shown.index(term) for term in target)
-    return MappingProblem(source, shown, answer, name, kind or kinds.get(name[:1].lower(), ""))
-
-
-def _terms(terms: list[Any], where: str) -> tuple[str, ...]:
-    words = tuple(as_word(term, where) for term in terms)
-    if len(words) < 2:
-        raise RelvecError(f"{where}there are fewer than 2 terms; give at least 2.")
-    for place, word in enumerate(words):
-        if word in words[:place]:
-            raise RelvecError(f"{where}the term {word!r} occurs twice; give each term once.")
-    return words
-
-
-def shuffled(target: Sequence[str], source: Sequence[str]) -> tuple[str, ...]:
-    """The target terms in an order that depends on the terms alone, so that no solver can profit from the right one.
-
-    >>> shuffled(["nucleus", "electron"], ["sun", "planet"]) == shuffled(["electron", "nucleus"], ["planet", "sun"])
-    True
-    """
-    salt = "\t".join(sorted(source))
-    return tuple(sorted(target, key=lambda term: hashlib.sha256(f"{salt}\n{term}".encode()).digest()))
 
 
 def solve(problems: Sequence[MappingProblem], vectors: PairVectors) -> list[Mapping]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from relvec.data.benchmarks.analogy import Part, Question
 from relvec.data.benchmarks.classification import checksum
+from relvec.data.benchmarks.mapping import MappingProblem
 from relvec.data.rated import RatedRelation
 from relvec.errors import RelvecError
 from relvec.evaluation import mapping
@@ -21,7 +22,6 @@ from relvec.evaluation.classification import (
     labels_of,
 )
 from relvec.evaluation.fine_tuning import FineTuning, evaluate_fine_tuned
-from relvec.evaluation.mapping import MappingProblem
 from relvec.evaluation.portable import portable_path
 from relvec.evaluation.records import Record, find_record, save_record
 from relvec.evaluation.systems import System

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
 from relvec.index.pair_index import PairIndex
-from relvec.io.spellings import spellings
-from relvec.io.vector_file import VectorTable, read_vectors
+from relvec.io.word2vec import VectorTable, read_vectors, spellings
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import as_word
 from relvec.similarity import Ranked, normalized, ranked

@@ -9,10 +9,11 @@ from relvec.errors import RelvecError
 from relvec.index.pair_index import PairIndex
 from relvec.index.storage import Meta
 from relvec.io.files import written_whole
-from relvec.io.pair_vectors import PairFile, check_output, read_pair_file
-from relvec.model.embed import check_text_width, encoded_in_steps
+from relvec.io.tables import tsv_cell
+from relvec.io.vectors import PairFile, check_output, read_pair_file, write_pair_file
+from relvec.model.embed import encoded_in_steps
 from relvec.model.relation_model import RelBERT
-from relvec.pairs import Pair, tsv_cell
+from relvec.pairs import Pair
 from relvec.similarity import cosine
 
 SAMPLED = 16
@@ -48,7 +49,7 @@ def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: 
 
 
 def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = None) -> None:
-    """Write pairs and vectors to a .txt, .bin, .parquet or .npz file; word2vec files have no place for relations.
+    """Write pairs and vectors to a file, in the format of its ending; word2vec files have no place for relations.
 
     An index that holds whole vectors gives them with length 1; pairs of a compressed one are encoded again.
 
@@ -59,22 +60,18 @@ def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = 
     ['1', '16', 'ice_cream__cone']
     """
     target = Path(path)
-    write = check_output(target).write
+    check_output(target)
     index.compact()
     pairs, relations = index.pairs.pairs(), index.pairs.all_relations()
-    check_text_width(target, [*zip(*pairs, strict=True), relations], index.dim)
+    columns = {"relation": relations}
     if index.is_exact:
-        with written_whole(target) as partial:
-            write(partial, pairs, relations, index.vectors)
+        write_pair_file(target, pairs, index.vectors, columns)
         return
     if model is None:
         raise RelvecError(f"A {index.kind} index keeps no whole vectors; give the model, to encode its pairs again.")
     index.check_model(model)
-    with (
-        encoded_in_steps(model, pairs, target, normalize=True, truncate=True) as (vectors, _),
-        written_whole(target) as partial,
-    ):
-        write(partial, pairs, relations, lambda start, stop: vectors[start:stop])
+    with encoded_in_steps(model, pairs, target, normalize=True, truncate=True) as (vectors, _):
+        write_pair_file(target, pairs, lambda start, stop: vectors[start:stop], columns)
 
 
 def export_pairs(index: PairIndex, path: str | Path) -> None:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from relvec.errors import RelvecError
 from relvec.index.kinds import check_kind
 from relvec.index.storage import Meta, read_folder, read_meta, write_folder, writing
-from relvec.index.vector_store import ROWS_PER_STEP, VectorStore, as_float32
+from relvec.index.vector_store import ROWS_PER_STEP, VectorStore
 from relvec.index.vocabulary import Mask, PairVocabulary, distinct_pairs
+from relvec.io.vectors import as_float32
 from relvec.model.model_check import Origin
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair, Prototype, Relation, as_pairs, as_relation, as_relations, is_single

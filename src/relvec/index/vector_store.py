@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
 from relvec.index.kinds import Kind, faiss
+from relvec.io.vectors import as_float32
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors, normalized
 
@@ -140,12 +141,6 @@ class VectorStore:
         library = faiss()
         is_rotated = isinstance(self._index, library.IndexPreTransform)
         return library.downcast_index(self._index.index) if is_rotated else self._index
-
-
-def as_float32(numbers: Any) -> Vectors:
-    """Numbers that are too large become infinite; whether all are finite can be asked only after this."""
-    with np.errstate(over="ignore"):
-        return np.asarray(numbers, dtype=np.float32)
 
 
 def _unit(vectors: Vectors) -> Vectors:

@@ -1,8 +1,6 @@
 """The pairs of an index: each word once, two numbers a pair, perhaps the name of its relation."""
 
 import threading
-import zipfile
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError, did_you_mean
+from relvec.io.vectors import UNREADABLE
 from relvec.pairs import Pair, as_pairs, as_word
 
 Numbers = NDArray[np.int32]
 Mask = NDArray[np.bool_]
-
-UNREADABLE = (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error)
-"""What numpy raises for a file that is no whole .npz; a lone array, for instance, is a TypeError."""
 
 # numpy parses the head of an array as Python, and in Python 3.11 two threads that parse disturb each other (gh-106905).
 _ONE_READER = threading.Lock()

@@ -1,4 +1,4 @@
-"""Writing files so that a reader never meets half of one."""
+"""Files and folders that are written whole or not at all."""
 
 import glob
 import os
@@ -23,20 +23,15 @@ def written_whole(path: str | Path) -> Iterator[Path]:
     '1 2 3'
     """
     target = Path(path)
-    try:
+    with _writing(target):
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=target.suffix)
-    except OSError as error:
-        raise RelvecError(f"Cannot write {target}: {error.strerror}; choose another place.") from error
     os.close(handle)
     partial = Path(name)
     try:
-        yield partial
-        partial.chmod(0o666 & ~_umask())
-        partial.replace(target)
-    except OSError as error:
-        raise RelvecError(
-            f"Cannot write {target}: {error.strerror or error}; choose another place or free space."
-        ) from error
+        with _writing(target):
+            yield partial
+            partial.chmod(0o666 & ~_umask())
+            partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
 
@@ -54,25 +49,20 @@ def folder_written_whole(path: str | Path, stale: Collection[str] = (), first: C
     ['config.json']
     """
     target = Path(path)
-    try:
+    with _writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(dir=target.parent, prefix=_prefix(target)))
-    except OSError as error:
-        raise RelvecError(f"Cannot write {target}: {error.strerror}; choose another place.") from error
     try:
-        yield partial
-        target.mkdir(exist_ok=True)
-        for old in (found for pattern in stale for found in target.glob(pattern)):
-            is_replaced = old.name in first and (partial / old.name).exists()
-            if not old.is_dir() and not is_replaced:
-                old.unlink(missing_ok=True)
-        for file in sorted(partial.iterdir(), key=lambda file: file.name not in first):
-            file.chmod(0o666 & ~_umask())  # some writers keep files to their owner
-            file.replace(target / file.name)
-    except OSError as error:
-        raise RelvecError(
-            f"Cannot write {target}: {error.strerror or error}; choose another place or free space."
-        ) from error
+        with _writing(target):
+            yield partial
+            target.mkdir(exist_ok=True)
+            for old in (found for pattern in stale for found in target.glob(pattern)):
+                is_replaced = old.name in first and (partial / old.name).exists()
+                if not old.is_dir() and not is_replaced:
+                    old.unlink(missing_ok=True)
+            for file in sorted(partial.iterdir(), key=lambda file: file.name not in first):
+                file.chmod(0o666 & ~_umask())  # some writers keep files to their owner
+                file.replace(target / file.name)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -88,6 +78,23 @@ def remove_leftovers(path: Path) -> None:
 
 def _prefix(path: Path) -> str:
     return f".{path.name}.{_TEMPORARY}"
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place where no file can be written, before the work that would make it."""
+    if not path.parent.is_dir():
+        raise RelvecError(f"There is no folder {path.parent}; make it first.")
+    if path.is_dir():
+        raise RelvecError(f"{path} is a folder; give the name of a file.")
+
+
+@contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise RelvecError(f"Cannot write {target}: {reason}; choose another place or free space.") from error
 
 
 def _umask() -> int:

@@ -23,3 +23,9 @@ def read_table(path: Path) -> Any:
         return parquet.read_table(path)
     except (arrow.ArrowException, OSError) as error:
         raise RelvecError(f"{path} is no whole parquet file ({error}); check the path, or write it again.") from error
+
+
+def is_vectors(column: Any) -> bool:
+    """Whether this is a column of pyarrow that holds lists of numbers."""
+    kind = getattr(getattr(column, "type", None), "value_type", None)
+    return str(kind) in ("halffloat", "float", "double")

@@ -5,17 +5,15 @@ Finished vectors are appended to `<output>.partial`; the same job started again 
 """
 
 import hashlib
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from relvec.errors import RelvecError
-from relvec.io.files import written_whole
-from relvec.io.parquet import pyarrow
+from relvec.io.vectors import check_output, write_pair_file
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.pairs import Pair, as_pairs
 from relvec.progress import progress_bar
@@ -23,7 +21,6 @@ from relvec.similarity import Vectors
 
 PAIRS_PER_STEP = 2048
 HEADER = b"relvec vectors 1"  # 16 bytes, so that the numbers after it are aligned
-WIDE_BYTES = 2**28  # text up to here may be wide: no machine minds
 
 
 def embed_to_file(
@@ -36,7 +33,7 @@ def embed_to_file(
     truncate: bool = False,
     show_progress: bool | None = None,
 ) -> int:
-    """Write the vectors of `pairs` to a .npz, .npy, .jsonl or .parquet file; return how many an earlier run had done.
+    """Write the vectors of `pairs` to a file, in the format of its ending; return how many an earlier run had done.
 
     `pairs` are those that `encode` takes, but for prototypes.
 
@@ -49,11 +46,10 @@ def embed_to_file(
     (['Paris', 'Tokyo'], (2, 16))
     """
     target = Path(output)
-    write = writer_for(target)
+    check_output(target)
     listed = as_pairs(pairs)
     if not listed:
         raise RelvecError("There is no pair to encode; give at least one.")
-    check_text_width(target, zip(*listed, strict=True), model.dim)
     distinct = list(dict.fromkeys(listed))
     with encoded_in_steps(
         model,
@@ -67,8 +63,7 @@ def embed_to_file(
         if len(distinct) < len(listed):  # else the vectors can stay on disk
             row_of = {pair: row for row, pair in enumerate(distinct)}
             encoded = encoded[[row_of[pair] for pair in listed]]
-        with written_whole(target) as path, path.open("wb") as file:
-            write(file, listed, encoded)
+        write_pair_file(target, listed, lambda start, stop: encoded[start:stop])
     return done
 
 
@@ -155,59 +150,3 @@ def _finished_rows(partial: Path, beginning: bytes, dim: int) -> int:
 
 def _row_bytes(dim: int) -> int:
     return dim * np.dtype(np.float32).itemsize
-
-
-def check_text_width(output: Path, columns: Iterable[Sequence[str]], dim: int) -> None:
-    """Refuse a .npz file whose text would outgrow its vectors: numpy makes all words as wide as the longest."""
-    if output.suffix.lower() != ".npz":
-        return
-    cells = [(len(column), max(map(len, column))) for column in columns]
-    text_bytes = sum(4 * count * letters for count, letters in cells)
-    if text_bytes > max(WIDE_BYTES, cells[0][0] * _row_bytes(dim)):
-        longest = max(letters for _, letters in cells)
-        problem = f"the longest word has {longest:,} letters, and all would take its room, {text_bytes / 1e9:.1f} GB"
-        raise RelvecError(f"{output} cannot hold these pairs ({problem}); write a .parquet file or shorten the word.")
-
-
-def _write_npz(file: BinaryIO, pairs: Sequence[Pair], vectors: Vectors) -> None:
-    heads, tails = zip(*pairs, strict=True)
-    np.savez_compressed(file, head=np.array(heads), tail=np.array(tails), vectors=vectors)
-
-
-def _write_npy(file: BinaryIO, pairs: Sequence[Pair], vectors: Vectors) -> None:
-    np.save(file, vectors)
-
-
-def _write_jsonl(file: BinaryIO, pairs: Sequence[Pair], vectors: Vectors) -> None:
-    for (head, tail), vector in zip(pairs, vectors, strict=True):
-        row = {"head": head, "tail": tail, "vector": [round(float(number), 6) for number in vector]}
-        file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
-
-
-def _write_parquet(file: BinaryIO, pairs: Sequence[Pair], vectors: Vectors) -> None:
-    from relvec.io.pair_vectors import write_parquet
-
-    write_parquet(file, pairs, [""] * len(pairs), lambda start, stop: vectors[start:stop])
-
-
-Writer = Callable[[BinaryIO, Sequence[Pair], Vectors], None]
-
-WRITERS: dict[str, Writer] = {
-    ".npz": _write_npz,
-    ".npy": _write_npy,
-    ".jsonl": _write_jsonl,
-    ".parquet": _write_parquet,
-}
-
-
-def writer_for(output: Path) -> Writer:
-    """The writer for a file ending, checked before anything is encoded."""
-    if output.suffix.lower() not in WRITERS:
-        raise RelvecError(f"Cannot write {output.name}; end the file name in {', '.join(WRITERS)}.")
-    if not output.parent.is_dir():
-        raise RelvecError(f"There is no folder {output.parent}; make it first.")
-    if output.is_dir():
-        raise RelvecError(f"{output} is a folder; give a file name that ends in {', '.join(WRITERS)}.")
-    if output.suffix.lower() == ".parquet":
-        pyarrow()
-    return WRITERS[output.suffix.lower()]

@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from relvec.data.benchmarks.registry import Benchmark, benchmarks_of
 from relvec.errors import RelvecError, did_you_mean, one_of
-from relvec.hub.datasets import benchmark_file
 from relvec.io.paths import expanded
-from relvec.pairs import Pair, as_label, as_pair, json_rows, read_lines
+from relvec.io.tables import Row, read_rows
+from relvec.pairs import Pair, as_pair
 
 Part = Literal["valid", "test"]
 
-HUB_ID = "relbert/analogy_questions"
+ANALOGY_DATASETS = benchmarks_of("analogy")
+
+_FORM = 'write {"stem": [a, b], "choice": [[c, d], ...], "answer": 0}'
 
 
 @dataclass(frozen=True)
@@ -25,32 +28,7 @@ class Question:
     kind: str = ""
 
 
-@dataclass(frozen=True)
-class AnalogyDataset:
-    """A set of questions with a name; `counts` are its questions in the validation and the test part."""
-
-    name: str
-    title: str
-    counts: dict[str, int]
-    folder: str
-    is_whole: bool = False
-    """Whether both parts together are the dataset, all of it for testing."""
-
-
-ANALOGY_DATASETS: dict[str, AnalogyDataset] = {
-    dataset.name: dataset
-    for dataset in (
-        AnalogyDataset("sat_full", "SAT full", {"valid": 37, "test": 337}, "sat", is_whole=True),
-        AnalogyDataset("sat", "SAT", {"valid": 37, "test": 337}, "sat"),
-        AnalogyDataset("u2", "U2", {"valid": 24, "test": 228}, "u2"),
-        AnalogyDataset("u4", "U4", {"valid": 48, "test": 432}, "u4"),
-        AnalogyDataset("google", "Google", {"valid": 50, "test": 500}, "google"),
-        AnalogyDataset("bats", "BATS", {"valid": 199, "test": 1799}, "bats"),
-    )
-}
-
-
-def datasets_with(part: str) -> dict[str, AnalogyDataset]:
+def datasets_with(part: str) -> dict[str, Benchmark]:
     """The datasets that have a part; one that is both parts of another has none to choose by.
 
     >>> list(datasets_with("valid"))
@@ -63,7 +41,7 @@ def load_questions(name: str, part: Part = "test", data_dir: str | Path | None =
     """The questions of a dataset by name, or of a file of the user's."""
     if name not in ANALOGY_DATASETS:
         if expanded(name).is_file():
-            return read_questions(expanded(name))
+            return read_questions(name)
         advice = did_you_mean(name, ANALOGY_DATASETS, otherwise=f"known are {', '.join(ANALOGY_DATASETS)}, or a file")
         raise RelvecError(f"There are no analogy questions {name}; {advice}.")
     dataset = ANALOGY_DATASETS[name]
@@ -71,73 +49,31 @@ def load_questions(name: str, part: Part = "test", data_dir: str | Path | None =
         problem = f"{name} has no validation part: it holds the test questions of {dataset.folder}"
         raise RelvecError(f"{problem}; use {dataset.folder}.")
     parts: Sequence[str] = ("valid", "test") if dataset.is_whole else (part,)
-    return [
-        question
-        for each in parts
-        for question in read_questions(
-            benchmark_file(
-                f"analogy/{dataset.folder}/{each}.jsonl", HUB_ID, f"dataset/{dataset.folder}/{each}.jsonl", data_dir
-            )
-        )
-    ]
+    return [question for each in parts for question in read_questions(dataset.file(each, data_dir))]
 
 
-def read_questions(path: str | Path) -> list[Question]:
-    """Questions from JSON Lines: `stem`, `choice`, `answer` (counted from 0) and perhaps `prefix`, the kind."""
-    name, lines = read_lines(path)
-    questions = [_question(row, where) for where, row in json_rows(lines, name)]
-    if not questions:
-        raise RelvecError(f"{name} holds no question; write one a line.")
-    return questions
+def read_questions(source: Any) -> list[Question]:
+    """Questions from a table: `stem`, `choice`, `answer` (counted from 0) and perhaps `prefix`, the kind."""
+    return [as_question(row) for row in read_rows(source, "question")]
 
 
-def _question(row: Any, where: str) -> Question:
-    if not isinstance(row, dict) or "stem" not in row or "choice" not in row:
-        raise RelvecError(
-            f'{where}no "stem" and "choice"; write {{"stem": [a, b], "choice": [[c, d], ...], "answer": 0}}.'
-        )
-    if not isinstance(row["choice"], list) or not row["choice"]:
-        raise RelvecError(f"{where}there is no choice; give a list of pairs.")
-    choices = tuple(as_pair(choice, f"{where}choice {number}: ") for number, choice in enumerate(row["choice"]))
-    answer = row.get("answer")
-    if not isinstance(answer, int) or isinstance(answer, bool):
-        raise RelvecError(f'{where}the question has no answer; give "answer", the place of the right choice, from 0.')
-    if not 0 <= answer < len(choices):
-        raise RelvecError(f"{where}the answer {answer} is none of the {len(choices)} choices; count them from 0.")
-    kind = as_label(row.get("prefix"), f"{where}prefix: ")
-    return Question(as_pair(row["stem"], f"{where}stem: "), choices, answer, kind)
+def as_question(row: Row) -> Question:
+    where = row.where
+    choices = tuple(as_pair(pair, f"{where}choice {place}: ") for place, pair in enumerate(row.items("choice", _FORM)))
+    answer = row.values.get("answer", "")
+    if answer not in range(len(choices)):
+        raise RelvecError(f"{where}the answer {answer!r} is none of the {len(choices)} choices; count them from 0.")
+    return Question(as_pair(row.items("stem", _FORM), f"{where}stem: "), choices, int(answer), row.label("prefix"))
 
 
 def category_of(dataset: str, kind: str) -> str:
-    """The high-level category of a kind of question, as in the paper's break-down; empty if the dataset has none.
-
-    >>> category_of("google", "gram3-comparative"), category_of("bats", "L09 [antonyms - gradable]")
-    ('Morphological', 'Lexical')
-    """
-    if dataset == "google":
-        return "Morphological" if kind.startswith("gram") else "Semantic"
-    if dataset == "bats":
-        return {"I": "Morphological", "D": "Morphological", "E": "Semantic", "L": "Lexical"}.get(kind[:1], "")
-    return ""
+    """The high-level category of a kind of question, as in the paper's break-down; empty if the dataset has none."""
+    return ANALOGY_DATASETS[dataset].category_of(kind) if dataset in ANALOGY_DATASETS else ""
 
 
 def relation_of(dataset: str, kind: str) -> str:
-    """What the paper calls a kind of question in its table of BATS relations; other kinds keep their name.
-
-    Empty for SAT, whose kinds say where a question comes from, some of them in the question's own words.
-
-    >>> relation_of("bats", "I09 [verb_Ving - Ved]"), relation_of("bats", "D01 [noun+less_reg]")
-    ('verb v+ing:v+ed', 'noun+less')
-    """
-    if dataset in ANALOGY_DATASETS and ANALOGY_DATASETS[dataset].folder == "sat":
-        return ""
-    if dataset != "bats" or "[" not in kind:
-        return kind
-    label = kind[kind.index("[") + 1 :].rstrip("]")
-    for ending in ("_reg", "_irreg"):
-        label = label.removesuffix(ending)
-    label = label.replace(" - ", ":").replace("_", " ")
-    return label.replace("Ving", "v+ing").replace("Ved", "v+ed")
+    """What the paper calls a kind of question in its table of BATS relations; other kinds keep their name."""
+    return ANALOGY_DATASETS[dataset].relation_of(kind) if dataset in ANALOGY_DATASETS else kind
 
 
 def check_part(part: str) -> Part:

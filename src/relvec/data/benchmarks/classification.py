@@ -4,16 +4,17 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, get_args
 
+from relvec.data.benchmarks.registry import benchmarks_of
 from relvec.errors import RelvecError, did_you_mean
-from relvec.hub.datasets import benchmark_file
 from relvec.io.paths import expanded
-from relvec.pairs import Pair, as_label, as_pair, json_rows, read_lines
+from relvec.io.tables import TABLES, kind_of, part_of, read_rows
+from relvec.pairs import Pair
 
 Part = Literal["train", "valid", "test"]
 
-HUB_ID = "relbert/lexical_relation_classification"
+CLASSIFICATION_DATASETS = benchmarks_of("classification")
 
 
 @dataclass(frozen=True)
@@ -24,82 +25,8 @@ class LabelledPairs:
     labels: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ClassificationDataset:
-    """A dataset with a name; `counts` are its pairs in each part, `classes` turns its labels into the paper's."""
-
-    name: str
-    title: str
-    counts: dict[str, int]
-    classes: dict[str, str]
-    hub_folder: str
-
-
-CLASSIFICATION_DATASETS: dict[str, ClassificationDataset] = {
-    dataset.name: dataset
-    for dataset in (
-        ClassificationDataset(
-            name="bless",
-            title="BLESS",
-            counts={"train": 18582, "valid": 1327, "test": 6637},
-            classes={
-                "random": "random",
-                "mero": "meronym",
-                "event": "event",
-                "hyper": "hypernym",
-                "coord": "co-hyponym",
-                "attri": "attribute",
-            },
-            hub_folder="BLESS",
-        ),
-        ClassificationDataset(
-            name="cogalexv",
-            title="CogALexV",
-            counts={"train": 3054, "test": 4260},
-            classes={
-                "RANDOM": "random",
-                "PART_OF": "meronym",
-                "HYPER": "hypernym",
-                "ANT": "antonym",
-                "SYN": "synonym",
-            },
-            hub_folder="CogALexV",
-        ),
-        ClassificationDataset(
-            name="evalution",
-            title="EVALution",
-            counts={"train": 5160, "valid": 372, "test": 1846},
-            classes={
-                "MadeOf": "meronym",
-                "PartOf": "part of",
-                "IsA": "hypernym",
-                "HasProperty": "attribute",
-                "HasA": "possession",
-                "Antonym": "antonym",
-                "Synonym": "synonym",
-            },
-            hub_folder="EVALution",
-        ),
-        ClassificationDataset(
-            name="khn",
-            title="K&H+N",
-            counts={"train": 40256, "valid": 2876, "test": 14377},
-            classes={"false": "random", "mero": "meronym", "hypo": "hypernym", "sibl": "co-hyponym"},
-            hub_folder="K&H+N",
-        ),
-        ClassificationDataset(
-            name="root09",
-            title="ROOT09",
-            counts={"train": 8933, "valid": 638, "test": 3191},
-            classes={"RANDOM": "random", "HYPER": "hypernym", "COORD": "co-hyponym"},
-            hub_folder="ROOT09",
-        ),
-    )
-}
-
-
 def load_labelled(name: str, data_dir: str | Path | None = None) -> dict[Part, LabelledPairs]:
-    """The parts of a dataset by name, or of a folder of the user's with train, test and perhaps valid .jsonl files.
+    """The parts of a dataset by name, or of a folder of the user's with train, test and perhaps valid files.
 
     The labels of a named dataset become the paper's classes.
     """
@@ -113,43 +40,36 @@ def load_labelled(name: str, data_dir: str | Path | None = None) -> dict[Part, L
 
 def _files(name: str, data_dir: str | Path | None) -> dict[Part, Path]:
     """Where the parts of a dataset are; the validation part may be missing."""
-    names: tuple[Part, ...] = ("train", "valid", "test")
+    parts: tuple[Part, ...] = get_args(Part)
     if name in CLASSIFICATION_DATASETS:
         dataset = CLASSIFICATION_DATASETS[name]
-        hub = {part: f"dataset/{dataset.hub_folder}/{'val' if part == 'valid' else part}.jsonl" for part in names}
-        return {
-            part: benchmark_file(f"lexrel/{name}/{part}.jsonl", HUB_ID, hub[part], data_dir)
-            for part in names
-            if part in dataset.counts
-        }
+        return {part: dataset.file(part, data_dir) for part in parts if part in dataset.counts}
     folder = expanded(name)
     if not folder.is_dir():
         advice = did_you_mean(name, CLASSIFICATION_DATASETS, otherwise="check the name, or give a folder")
         raise RelvecError(f"There is no classification dataset {name}; {advice}.")
-    for part in ("train", "test"):
-        if not (folder / f"{part}.jsonl").is_file():
-            raise RelvecError(f"There is no {part}.jsonl in {folder}; put it there.")
-    return {part: path for part in names if (path := folder / f"{part}.jsonl").is_file()}
+    tables = sorted(file for file in folder.iterdir() if kind_of(file) in TABLES)
+    found = {part: [file for file in tables if part_of(file) == part] for part in parts}
+    for part, files in found.items():
+        if len(files) > 1 or (not files and part != "valid"):
+            problem = f"{folder} holds {' and '.join(file.name for file in files) or f'no {part} file'}"
+            raise RelvecError(f"{problem}; put one file such as {part}.jsonl or {part}.csv there.")
+    return {part: files[0] for part, files in found.items() if files}
 
 
-def read_labelled(path: str | Path, classes: dict[str, str] | None = None) -> LabelledPairs:
-    """Pairs from JSON Lines with `head`, `tail` and `relation`; `classes` names the labels that may occur."""
-    name, lines = read_lines(path)
+def read_labelled(source: Any, classes: dict[str, str] | None = None) -> LabelledPairs:
+    """Pairs from a table with `head`, `tail` and `relation`; `classes` names the labels that may occur."""
     pairs: list[Pair] = []
     labels: list[str] = []
-    for where, row in json_rows(lines, name):
-        if not isinstance(row, dict) or not {"head", "tail", "relation"} <= row.keys():
-            raise RelvecError(f'{where}no "head", "tail" and "relation"; write all three.')
-        label = as_label(row["relation"], f"{where}relation: ")
+    for row in read_rows(source):
+        pairs.append(row.pair())
+        label = row.relation()
         if not label:
-            raise RelvecError(f"{where}the relation has no name; write one.")
+            raise RelvecError(f"{row.where}no relation; write head, tail and relation.")
         if classes is not None and label not in classes:
             advice = did_you_mean(label, classes, otherwise=f"known are {', '.join(classes)}")
-            raise RelvecError(f"{where}unknown label {label!r}; {advice}.")
-        pairs.append(as_pair((row["head"], row["tail"]), where))
+            raise RelvecError(f"{row.where}unknown label {label!r}; {advice}.")
         labels.append(classes[label] if classes is not None else label)
-    if not pairs:
-        raise RelvecError(f"{name} holds no pair; write one a line.")
     return LabelledPairs(tuple(pairs), tuple(labels))
 
 

@@ -9,7 +9,7 @@ from gensim.models import FastText, KeyedVectors
 from gensim.models.fasttext import save_facebook_model
 
 from relvec.errors import RelvecError
-from relvec.io.vector_file import read_vectors
+from relvec.io.word2vec import read_vectors
 
 WORDS = ["tea", "coffee", "wine", "東京"]
 VECTORS = np.array([[0.5, 1, -2], [1, 0, 3], [0, 0, 0.25], [1, 1, 1]], dtype=np.float32)

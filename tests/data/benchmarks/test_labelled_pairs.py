@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from relvec.data.benchmarks.classification import (
@@ -82,12 +83,11 @@ def test_blanks_around_a_label_make_no_class_of_its_own(tmp_path: Path) -> None:
         ('\n{"head": "a", "tail": "b", "relation": "COORDS"}', "line 2: unknown label 'COORDS'; did you mean 'COORD'"),
         ('{"head": "a", "tail": " ", "relation": "HYPER"}', "line 1: a word of the pair is empty; give both words"),
         ('{"head": "a", "tail": 3, "relation": "HYPER"}', "line 1: 3 is not a word"),
-        ('{"head": "a", "tail": "b", "relation": " "}', "line 1: the relation has no name; write one"),
-        ('{"head": "a", "tail": "b", "relation": null}', "line 1: the relation has no name; write one"),
-        ('{"head": "a", "tail": "b", "relation": "\\ud800"}', "line 1: relation: '\\ud800' is not UTF-8 text"),
+        ('{"head": "a", "tail": "b", "relation": " "}', "line 1: no relation; write head, tail and relation"),
+        ('{"head": "a", "tail": "b", "relation": null}', "line 1: no relation; write head, tail and relation"),
         ('{"head": "a", "tail": "b", "relation": {}}', "line 1: relation: {} is not a name; write a string"),
-        ('{"head": "a", "relation": "HYPER"}', 'line 1: no "head", "tail" and "relation"; write all three'),
-        ('["a", "b", "HYPER"]', 'line 1: no "head", "tail" and "relation"'),
+        ('{"head": "a", "relation": "HYPER"}', "line 1: no head and tail among head, relation"),
+        ('["a", "b", "HYPER"]', "line 1: expected a pair of words"),
         ("a\tb\tHYPER\n", "line 1: not JSON"),
         ("\n", "holds no pair; write one a line"),
     ],
@@ -111,8 +111,21 @@ def test_a_file_that_is_not_here_says_where_to_put_it(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_test_part_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "mine/train.jsonl", ROWS)
-    with pytest.raises(RelvecError, match=r"There is no test\.jsonl in .*mine; put it there"):
+    with pytest.raises(RelvecError, match=r"mine holds no test file; put one file such as test\.jsonl"):
         load_labelled(str(tmp_path / "mine"))
+    write(tmp_path / "mine/test.jsonl", ROWS)
+    write(tmp_path / "mine/test.csv", "head,tail,relation\noak,tree,HYPER\n")
+    with pytest.raises(RelvecError, match=r"mine holds test\.csv and test\.jsonl; put one file"):
+        load_labelled(str(tmp_path / "mine"))
+
+
+def test_the_parts_of_a_folder_may_be_any_tables(tmp_path: Path) -> None:
+    write(tmp_path / "train.csv", "relation,head,tail\nHYPER,oak,tree\n")
+    write(tmp_path / "dev.tsv", "subject\tpredicate\tobject\noak\tHYPER\ttree\n")
+    pd.DataFrame([("oak", "tree", "HYPER")], columns=["head", "tail", "relation"]).to_parquet(tmp_path / "test.parquet")
+    parts = load_labelled(str(tmp_path))
+    assert list(parts) == ["train", "valid", "test"]
+    assert set(parts.values()) == {LabelledPairs((("oak", "tree"),), ("HYPER",))}
 
 
 @pytest.mark.parametrize("dataset", ["mine", "lexrel/root09"])

@@ -1,6 +1,7 @@
 """Files that hold a vector for each key: word2vec (text, binary), GloVe and fastText formats, and .npz."""
 
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ Subwords = Callable[[str], Vector | None]
 ZIP_START = b"PK\x03\x04"
 PICKLE_STARTS = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 FASTTEXT_START = (793712314).to_bytes(4, "little")
+
+_BETWEEN_PARTS = re.compile(r"[\s_-]+")
 
 
 @dataclass(frozen=True)
@@ -105,12 +108,12 @@ class _Rows:
                 continue
             count += 1
             is_usual = line.count(b" ") == dim > 0
-            key = line[: line.index(b" ")] if is_usual else self._key_with_blanks(line, dim, number)
+            key = line[: line.index(b" ")] if is_usual else self._key_with_spaces(line, dim, number)
             if self._is_wanted(key):
                 self._keep(key, line[len(key) + 1 :].split(b" "), number)
         return count
 
-    def _key_with_blanks(self, line: bytes, dim: int, number: int) -> bytes:
+    def _key_with_spaces(self, line: bytes, dim: int, number: int) -> bytes:
         """GloVe's large files have keys such as `. . .`; any other line of unusual length is broken."""
         cells = line.split(b" ")
         extra = cells[1:-dim] if dim > 0 else []
@@ -122,15 +125,15 @@ class _Rows:
     def _read_binary(self, stream: io.BufferedReader, count: int, dim: int) -> int:
         data, at, size = b"", 0, 4 * dim
         for number in range(1, count + 1):
-            while (blank := data.find(b" ", at)) < 0 or len(data) < blank + 1 + size:
+            while (space := data.find(b" ", at)) < 0 or len(data) < space + 1 + size:
                 more = stream.read(READ_BYTES)
                 if not more:
                     return number - 1
                 data, at = data[at:] + more, 0
-            key = data[at:blank].lstrip(b"\n")
-            at = blank + 1 + size
+            key = data[at:space].lstrip(b"\n")
+            at = space + 1 + size
             if self._is_wanted(key):
-                self._keep(key, np.frombuffer(data[blank + 1 : at], dtype="<f4"), number)
+                self._keep(key, np.frombuffer(data[space + 1 : at], dtype="<f4"), number)
         return count
 
     def _is_wanted(self, key: bytes) -> bool:
@@ -206,3 +209,22 @@ def _read_fasttext(file: Path, wanted: frozenset[str] | None) -> VectorTable:
     made_before = {key: made(key) for key in wanted - set(present)}
     rows = {key: row for row, key in enumerate(present)}
     return VectorTable(rows, matrix, first, checksum(file), made_before.get)
+
+
+def parts_of(word: str) -> list[str]:
+    """
+    >>> parts_of("ice cream"), parts_of("brass_instrument"), parts_of("self-made")
+    (['ice', 'cream'], ['brass', 'instrument'], ['self', 'made'])
+    """
+    return [part for part in _BETWEEN_PARTS.split(word) if part]
+
+
+def spellings(word: str) -> list[str]:
+    """The keys under which a word may stand in a file, in the order in which they are tried.
+
+    >>> spellings("Ice cream")
+    ['Ice cream', 'ice cream', 'Ice_cream', 'ice_cream', 'Ice-cream', 'ice-cream']
+    """
+    parts = parts_of(word)
+    written = [word, "_".join(parts), "-".join(parts)] if len(parts) > 1 else [word]
+    return list(dict.fromkeys(spelling for form in written for spelling in (form, form.lower())))

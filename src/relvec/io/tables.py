@@ -1,0 +1,224 @@
+"""The one reader of tables: .csv, .tsv, .jsonl, .parquet, lines of `head:tail`, stdin (`-`), and data frames.
+
+Every row has its place, for error messages, and its values by lower-cased column name. A table of two columns without
+such names holds heads and tails. Text files may be gzipped. A file ending that says nothing, and stdin, are judged by
+the first line.
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from relvec.errors import RelvecError
+from relvec.io.parquet import is_vectors, read_table
+from relvec.io.paths import expanded
+from relvec.io.streams import read_lines
+from relvec.pairs import Pair, as_pair, as_word, column_names, column_values, pair_columns, parse_pair, table_columns
+
+RELATION_COLUMNS = ("relation", "predicate")
+
+_PARTS = {"train": "train", **dict.fromkeys(("valid", "validation", "val", "dev"), "valid"), "test": "test"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`where` starts the errors about it, as in `pairs.csv, line 3: `."""
+
+    where: str
+    values: dict[str, Any]
+
+    def pair(self) -> Pair:
+        found = pair_columns(self.values)
+        if found is None:
+            names = ", ".join(self.values)
+            raise RelvecError(f"{self.where}no head and tail among {names}; name the two word columns head and tail.")
+        return as_word(self.values[found[0]], self.where), as_word(self.values[found[1]], self.where)
+
+    def label(self, *names: str) -> str:
+        """The text in the first of these columns that is there; "" for none, and for a missing value."""
+        value = next((self.values[name] for name in names if name in self.values), None)
+        if isinstance(value, dict | list):
+            raise RelvecError(f"{self.where}{names[0]}: {value!r} is not a name; write a string.")
+        return "" if value is None or _is_missing(value) else " ".join(str(value).split())
+
+    def relation(self) -> str:
+        return self.label(*RELATION_COLUMNS)
+
+    def items(self, name: str, fix: str) -> list[Any]:
+        """The list in a column."""
+        value = self.values.get(name)
+        if value is None or isinstance(value, str) or not isinstance(value, Iterable):
+            raise RelvecError(f"{self.where}no list {name!r}; {fix}.")
+        return list(value)
+
+
+def read_rows(source: Any, of: str = "pair") -> Iterator[Row]:
+    """The rows of a file or a data frame, at least one; `of` says in errors what a row should be."""
+    columns = None if isinstance(source, str | Path) else table_columns(source)
+    if columns is not None:
+        name, rows = "The table", _table_rows(columns, "Row")
+    elif kind_of(source) == ".parquet":
+        name = str(source)
+        rows = _table_rows(table_columns(read_table(expanded(source))) or {}, f"{name}, row")
+    else:
+        name, lines = read_lines(source)
+        rows = (_READERS.get(kind_of(source)) or _judged(lines))(lines, name)
+    number = 0
+    for number, row in enumerate(rows, start=1):  # noqa: B007 - counted
+        yield row
+    if not number:
+        raise RelvecError(f"{name} holds no {of}; write one a line.")
+
+
+def read_pairs(source: Any) -> list[Pair]:
+    """The pairs of a table."""
+    return [row.pair() for row in read_rows(source)]
+
+
+def read_related_pairs(source: Any) -> list[tuple[Pair, str]]:
+    r"""Pairs, each with the value of the column `relation` (or `predicate`), else with "".
+
+    >>> _ = Path("pairs.tsv").write_text("head\ttail\trelation\nParis\tFrance\tcapital\n")
+    >>> read_related_pairs("pairs.tsv")
+    [(('Paris', 'France'), 'capital')]
+    """
+    return [(row.pair(), row.relation()) for row in read_rows(source)]
+
+
+def kind_of(path: str | Path) -> str:
+    """The file ending that tells how to read it.
+
+    >>> kind_of("pairs.CSV.gz")
+    '.csv'
+    """
+    return Path(Path(path).name.removesuffix(".gz")).suffix.lower()
+
+
+def is_table(path: str | Path) -> bool:
+    """Whether the file ending is that of a table."""
+    return kind_of(path) in TABLES
+
+
+def part_of(path: Path) -> str:
+    """The part of a dataset that a file name tells: train, valid or test; else nothing.
+
+    >>> part_of(Path("semeval-dev.jsonl")), part_of(Path("pairs.csv"))
+    ('valid', '')
+    """
+    return next((_PARTS[word] for word in re.split("[^a-z]+", path.name.lower()) if word in _PARTS), "")
+
+
+def tsv_cell(word: str) -> str:
+    """The word as it is read back from a .tsv file; a word has no tab."""
+    doubled = word.replace('"', '""')
+    return f'"{doubled}"' if word.startswith('"') else word
+
+
+def _judged(lines: list[str]) -> "_Reader":
+    first = next((line for line in lines if line.strip()), "")
+    if first.lstrip().startswith(("{", "[")):
+        return _read_jsonl
+    if "\t" in first:
+        return _read_tsv
+    return _read_csv if "," in first and ":" not in first else _read_colon
+
+
+def _read_colon(lines: list[str], name: str) -> Iterator[Row]:
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            where = f"{name}, line {number}: "
+            head, tail = parse_pair(line.strip(), where)
+            yield Row(where, {"head": head, "tail": tail})
+
+
+def _read_csv(lines: list[str], name: str) -> Iterator[Row]:
+    return _text_rows(_csv_cells(lines, name), name, "comma")
+
+
+def _csv_cells(lines: list[str], name: str) -> Iterator[tuple[int, list[str]]]:
+    rows = csv.reader(io.StringIO("\n".join(lines)), strict=True)  # else an open quote takes all that follows
+    start = 1
+    try:
+        for row in rows:
+            yield rows.line_num, row
+            start = rows.line_num + 1
+    except csv.Error as error:
+        raise RelvecError(f"{name}, line {start}: a quote is not closed ({error}); close it, or double it.") from error
+
+
+def _read_tsv(lines: list[str], name: str) -> Iterator[Row]:
+    """A cell that is quoted as a whole, as pandas writes one with a quote in it, is unquoted."""
+    cells = ((number, [_unquoted(cell) for cell in line.split("\t")]) for number, line in enumerate(lines, start=1))
+    return _text_rows(cells, name, "tab")
+
+
+def _unquoted(cell: str) -> str:
+    is_quoted = len(cell) > 1 and cell.startswith('"') and cell.endswith('"')
+    return cell[1:-1].replace('""', '"') if is_quoted else cell
+
+
+def _text_rows(rows: Iterable[tuple[int, list[str]]], name: str, separator: str) -> Iterator[Row]:
+    names: list[str] = []
+    for number, cells in rows:
+        where = f"{name}, line {number}: "
+        if not any(cell.strip() for cell in cells):
+            continue
+        if not names:
+            is_header = pair_columns([cell.strip().lower() for cell in cells]) is not None
+            names = column_names(cells, where) if is_header else ["head", "tail"]
+            if is_header:
+                continue
+        if len(cells) != len(names):
+            fix = f"separate two words by one {separator}, or name the columns head and tail in a first line"
+            raise RelvecError(f"{where}{len(cells)} columns where {len(names)} are expected; {fix}.")
+        yield Row(where, dict(zip(names, cells, strict=True)))
+
+
+def _read_jsonl(lines: list[str], name: str) -> Iterator[Row]:
+    for where, found in json_rows(lines, name):
+        if isinstance(found, dict):
+            yield Row(where, {key.strip().lower(): value for key, value in found.items()})
+        else:
+            head, tail = as_pair(found, where)
+            yield Row(where, {"head": head, "tail": tail})
+
+
+def json_rows(lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
+    """The place of each line of JSON Lines, for error messages, and what it holds; empty lines are skipped."""
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        where = f"{name}, line {number}: "
+        try:
+            yield where, json.loads(line)
+        except json.JSONDecodeError as error:
+            raise RelvecError(f"{where}not JSON ({error.msg}); write one object or list a line.") from error
+
+
+def _table_rows(columns: dict[str, Any], where: str) -> Iterator[Row]:
+    # Vectors are neither words nor labels, and take long to unpack.
+    kept = {name: column_values(column) for name, column in columns.items() if not is_vectors(column)}
+    for number, values in enumerate(zip(*kept.values(), strict=True), start=1):
+        yield Row(f"{where} {number}: ", dict(zip(kept, values, strict=True)))
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return bool(value != value)
+    except TypeError:  # the NA of pandas is neither equal nor unequal to anything
+        return True
+
+
+_Reader = Callable[[list[str], str], Iterator[Row]]
+_READERS: dict[str, _Reader] = {
+    ".jsonl": _read_jsonl,
+    ".ndjson": _read_jsonl,
+    ".csv": _read_csv,
+    ".tsv": _read_tsv,
+}
+TABLES = (*_READERS, ".parquet")

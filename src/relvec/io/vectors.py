@@ -1,0 +1,265 @@
+"""Files of pair vectors: one table of formats, which says how each is read and written. Nothing is pickled.
+
+| ending | what it holds |
+| --- | --- |
+| `.npz` | arrays head, tail, vectors and one for each further column |
+| `.npy` | the vectors alone |
+| `.jsonl` | head, tail, further columns and vector, with six decimals |
+| `.parquet` | the same as columns |
+| `.txt`, `.bin` | word2vec, text or binary, with keys `head__tail` |
+"""
+
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from relvec.errors import RelvecError
+from relvec.io.files import check_place, written_whole
+from relvec.io.parquet import is_vectors, pyarrow, read_table
+from relvec.io.tables import Row, read_rows
+from relvec.io.word2vec import read_vectors
+from relvec.pairs import Pair, as_word, table_columns
+from relvec.similarity import Vectors
+
+ROWS_PER_STEP = 16_384
+WIDE_BYTES = 2**28  # so much text fits into any memory
+BETWEEN_WORDS = "__"
+
+UNREADABLE = (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error)
+"""What numpy raises for a file that is no whole .npz; a lone array, for instance, is a TypeError."""
+
+_KEY_PART = re.compile(r"\\(.)|(__)|(_)", re.DOTALL)
+
+RowsOf = Callable[[int, int], Vectors]
+"""The vectors of the rows from start to stop, so that a file can be written without all of them in memory."""
+
+Columns = Mapping[str, Sequence[Any]]
+"""Further columns by name, such as `relation`; .npy and word2vec files have no place for them."""
+
+
+class PairFile(NamedTuple):
+    """What a file holds: one row for each pair; `relations` are "" where it names none."""
+
+    pairs: list[Pair]
+    vectors: Vectors
+    relations: list[str]
+
+
+class VectorFormat(NamedTuple):
+    """How files of one ending are read and written."""
+
+    read: Callable[[Path], PairFile]
+    write: Callable[[Path, Sequence[Pair], RowsOf, Columns], None]
+
+
+def read_pair_file(path: str | Path) -> PairFile:
+    """Pairs with their vectors, read by the file's ending."""
+    return check_input(Path(path)).read(Path(path))
+
+
+def write_pair_file(path: str | Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns | None = None) -> None:
+    """Write pairs with their vectors, and further columns, by the file's ending; whole or not at all.
+
+    >>> write_pair_file("vectors.jsonl", [("cup", "tea")], lambda start, stop: np.ones((1, 2), dtype=np.float32))
+    >>> Path("vectors.jsonl").read_text()
+    '{"head": "cup", "tail": "tea", "vector": [1.0, 1.0]}\\n'
+    """
+    kind = check_output(Path(path))
+    more = {name: column for name, column in (columns or {}).items() if any(value != "" for value in column)}
+    if kind is FORMATS[".npz"]:
+        _check_width(path, [*_words(pairs).values(), *more.values()], rows(0, 1).nbytes)
+    with written_whole(path) as partial:
+        kind.write(partial, pairs, rows, more)
+
+
+def _words(pairs: Sequence[Pair]) -> dict[str, Sequence[Any]]:
+    heads, tails = zip(*pairs, strict=True)
+    return {"head": heads, "tail": tails}
+
+
+def _check_width(path: str | Path, columns: Sequence[Sequence[Any]], vector_bytes: int) -> None:
+    """Refuse a .npz file that a giant word would blow up: numpy makes all texts of an array as wide as the longest."""
+    letters = [max(len(str(text)) for text in column) for column in columns]
+    text_bytes = 4 * sum(letters) * len(columns[0])
+    if text_bytes > max(WIDE_BYTES, vector_bytes * len(columns[0])):
+        problem = f"the longest word has {max(letters):,} letters, as many as all would take: {text_bytes / 1e9:.1f} GB"
+        raise RelvecError(f"{path} cannot hold these pairs ({problem}); write a .parquet file or shorten the word.")
+
+
+def check_input(path: Path) -> VectorFormat:
+    """The format of a file to read, which must be there."""
+    if not path.is_file():
+        raise RelvecError(f"There is no file {path}; check the path.")
+    return _format_of(path)
+
+
+def check_output(path: Path) -> VectorFormat:
+    """The format of a file to write: asked before anything is encoded."""
+    check_place(path)
+    if path.suffix.lower() == ".parquet":
+        pyarrow()
+    return _format_of(path)
+
+
+def key_of(pair: Pair) -> str:
+    r"""The key of a pair in a word2vec file, as the authors of RelBERT write theirs.
+
+    A space within a word becomes `_`, a true underscore `\_`, a backslash `\\`.
+
+    >>> key_of(("ice cream", "summer")), key_of(("snake_case", "C\\D"))
+    ('ice_cream__summer', 'snake\\_case__C\\\\D')
+    """
+    return BETWEEN_WORDS.join(word.replace("\\", "\\\\").replace("_", "\\_").replace(" ", "_") for word in pair)
+
+
+def pair_of(key: str, where: str = "") -> Pair:
+    r"""
+    >>> pair_of("ice_cream__summer"), pair_of("snake\\_case__C\\\\D")
+    (('ice cream', 'summer'), ('snake_case', 'C\\D'))
+    """
+    words = _KEY_PART.sub(lambda part: part[1] or ("\n" if part[2] else " "), key).split("\n")
+    if len(words) != 2:
+        raise RelvecError(f"{where}the key {key!r} is no pair; write it as head{BETWEEN_WORDS}tail.")
+    return as_word(words[0], f"{where}in {key!r} "), as_word(words[1], f"{where}in {key!r} ")
+
+
+def as_float32(numbers: Any) -> Vectors:
+    """Numbers that are too large become infinite; whether all are finite can be asked only after this."""
+    with np.errstate(over="ignore"):
+        return np.asarray(numbers, dtype=np.float32)
+
+
+def _read_word2vec(path: Path) -> PairFile:
+    table = read_vectors(path)
+    pairs = [pair_of(key, f"{path}: ") for key in table.rows]
+    return PairFile(pairs, table.matrix[list(table.rows.values())], [""] * len(pairs))
+
+
+def _write_text(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(f"{len(pairs)} {rows(0, 1).shape[1]}\n")
+        for pair, vector in _paired(pairs, rows):
+            file.write(f"{key_of(pair)} {' '.join(f'{number:.9g}' for number in vector)}\n")
+
+
+def _write_binary(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns) -> None:
+    with path.open("wb") as file:
+        file.write(f"{len(pairs)} {rows(0, 1).shape[1]}\n".encode())
+        for pair, vector in _paired(pairs, rows):
+            file.write(f"{key_of(pair)} ".encode() + vector.astype("<f4").tobytes() + b"\n")
+
+
+def _read_npz(path: Path) -> PairFile:
+    fix = "write head, tail (text) and vectors, as `relvec embed -o vectors.npz` does"
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            names = ["head", "tail", *(["relation"] if "relation" in arrays else [])]
+            columns, vectors = {name: arrays[name] for name in names}, arrays["vectors"]
+    except UNREADABLE as error:
+        raise RelvecError(f"{path} is no file of pair vectors ({error}); {fix}.") from error
+    if any(column.shape != vectors.shape[:1] for column in columns.values()):
+        shapes = ", ".join(f"{name} {column.shape}" for name, column in columns.items())
+        raise RelvecError(f"{path} has {shapes} and vectors {vectors.shape}; {fix}.")
+    values = zip(*(column.tolist() for column in columns.values()), strict=True)
+    named = enumerate((dict(zip(columns, row, strict=True)) for row in values), start=1)
+    return _checked(path, [Row(f"{path}, row {number}: ", row) for number, row in named], vectors)
+
+
+def _write_npz(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns) -> None:
+    arrays: dict[str, Any] = {name: np.array(column) for name, column in {**_words(pairs), **columns}.items()}
+    with path.open("wb") as file:
+        np.savez_compressed(file, **arrays, vectors=rows(0, len(pairs)))
+
+
+def _read_npy(path: Path) -> PairFile:
+    raise RelvecError(f"{path} holds no pairs beside the vectors; give a .npz, .parquet or .jsonl file.")
+
+
+def _write_npy(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns) -> None:
+    with path.open("wb") as file:
+        np.save(file, rows(0, len(pairs)))
+
+
+def _read_jsonl(path: Path) -> PairFile:
+    rows = list(read_rows(path))
+    return _checked(path, rows, [row.values.get("vector") for row in rows])
+
+
+def _write_jsonl(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for number, ((head, tail), vector) in enumerate(_paired(pairs, rows)):
+            more = {name: column[number] for name, column in columns.items()}
+            numbers = [round(float(number), 6) for number in vector]
+            row = {"head": head, "tail": tail, **more, "vector": numbers}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _read_parquet(path: Path) -> PairFile:
+    table = read_table(path)
+    columns = table_columns(table) or {}
+    if "vector" not in columns:
+        raise RelvecError(f"{path} has no column vector (it has {', '.join(columns)}); name the columns so.")
+    listed = columns["vector"].combine_chunks()
+    flat = listed.flatten().to_numpy(zero_copy_only=False) if is_vectors(listed) else np.empty(0)
+    dim = len(flat) // max(1, len(listed))
+    is_even = set(listed.value_lengths().to_pylist()) <= {dim} if hasattr(listed, "value_lengths") else dim
+    vectors = flat.reshape(len(listed), dim) if is_even else listed.to_pylist()
+    return _checked(path, list(read_rows(path)), vectors)
+
+
+def _write_parquet(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns) -> None:
+    arrow, parquet = pyarrow()
+    dim = rows(0, 1).shape[1]
+    more = {name: [None if value == "" else value for value in column] for name, column in columns.items()}
+    arrays = {name: arrow.array(column) for name, column in {**_words(pairs), **more}.items()}
+    fields = [(name, array.type) for name, array in arrays.items()]
+    schema = arrow.schema([*fields, ("vector", arrow.list_(arrow.float32(), dim))])
+    with parquet.ParquetWriter(path, schema) as writer:
+        for start, stop in _steps(len(pairs)):
+            vectors = arrow.FixedSizeListArray.from_arrays(arrow.array(rows(start, stop).ravel()), dim)
+            written = [*(array[start:stop] for array in arrays.values()), vectors]
+            writer.write_table(arrow.Table.from_arrays(written, schema=schema))
+
+
+def _steps(count: int) -> Iterator[tuple[int, int]]:
+    return ((start, min(start + ROWS_PER_STEP, count)) for start in range(0, count, ROWS_PER_STEP))
+
+
+def _paired(pairs: Sequence[Pair], rows: RowsOf) -> Iterator[tuple[Pair, Any]]:
+    for start, stop in _steps(len(pairs)):
+        yield from zip(pairs[start:stop], rows(start, stop), strict=True)
+
+
+def _checked(path: Path, rows: Sequence[Row], vectors: Any) -> PairFile:
+    try:
+        found = as_float32(vectors)
+    except (TypeError, ValueError):
+        found = np.empty(0, dtype=np.float32)
+    if found.ndim != 2:
+        raise RelvecError(f"{path}: the vectors are no lists of numbers of one length; write them all by one model.")
+    if not np.isfinite(found).all():
+        row = rows[int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])]
+        raise RelvecError(f"{row.where}the vector has a number that is not finite; mend or remove it.")
+    return PairFile([row.pair() for row in rows], found, [row.relation() for row in rows])
+
+
+FORMATS: dict[str, VectorFormat] = {
+    ".npz": VectorFormat(_read_npz, _write_npz),
+    ".npy": VectorFormat(_read_npy, _write_npy),
+    ".jsonl": VectorFormat(_read_jsonl, _write_jsonl),
+    ".parquet": VectorFormat(_read_parquet, _write_parquet),
+    ".txt": VectorFormat(_read_word2vec, _write_text),
+    ".bin": VectorFormat(_read_word2vec, _write_binary),
+}
+
+
+def _format_of(path: Path) -> VectorFormat:
+    if path.suffix.lower() not in FORMATS:
+        raise RelvecError(f"Unknown kind of vector file {path.name}; end its name in {', '.join(FORMATS)}.")
+    return FORMATS[path.suffix.lower()]
