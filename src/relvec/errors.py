@@ -17,6 +17,7 @@ EXTRAS = {
     "pyarrow": "parquet",
     "scipy": "evaluate",
     "sklearn": "evaluate",
+    "snowballstemmer": "train",
     "tensorboard": "train",
     "torch": "torch",
     "transformers": "torch",

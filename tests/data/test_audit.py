@@ -7,9 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from relvec.cli.data import app
-from relvec.data.audit import Problem, audit
-from relvec.data.overlap import Overlap, benchmark_pairs, overlap
-from relvec.data.rated import RatedRelation
+from relvec.data.overlap import audit, benchmark_pairs
+from relvec.data.rated import Problem, RatedRelation
 from relvec.data.sources import SOURCES
 from relvec.errors import RelvecError
 
@@ -41,9 +40,9 @@ def test_benchmark_pairs_are_those_of_the_validation_and_test_parts(benchmarks: 
 
 
 def test_overlap_is_found_in_either_order_and_case(benchmarks: Path) -> None:
-    assert overlap([CAPITALS], benchmarks) == [
-        Overlap("capital", ("Paris", "France"), ("analogy/sat", "lexrel/bless")),
-        Overlap("capital", ("Japan", "Tokyo"), ("analogy/sat",)),
+    assert audit([CAPITALS], benchmarks) == [
+        Problem("capital", "Paris:France", "in analogy/sat, lexrel/bless"),
+        Problem("capital", "Japan:Tokyo", "in analogy/sat"),
     ]
 
 
@@ -61,10 +60,10 @@ def test_a_broken_benchmark_is_named(benchmarks: Path) -> None:
 def test_audit_lists_every_problem() -> None:
     bad = RatedRelation("bad", "", (("a", "b"),), (("a", "b"), ("c", "d"), ("c", "d")))
     assert audit([CAPITALS, bad, bad])[:4] == [
-        Problem("bad", "", "name of 2 relations"),
-        Problem("bad", "", "too few positives to train on"),
-        Problem("bad", "c:d", "twice negative"),
-        Problem("bad", "a:b", "both positive and negative"),
+        Problem("bad", "", "is the name of 2 relations"),
+        Problem("bad", "c:d", "is twice negative"),
+        Problem("bad", "a:b", "is both positive and negative"),
+        Problem("bad", "", "has 1 positives, 3 are needed (1 held out)"),
     ]
 
 
@@ -106,7 +105,7 @@ def test_data_check_cuts_at_a_threshold_and_finds_what_training_would_refuse(
     assert json.loads(CliRunner().invoke(app, command).stdout)["positives"] == 3
     found = json.loads(CliRunner().invoke(app, [*command, "--threshold", "0.5"]).stdout)
     assert (found["positives"], found["negatives"]) == (2, 1)
-    assert [problem["problem"] for problem in found["problems"]] == ["too few positives to train on"]
+    assert [problem["problem"] for problem in found["problems"]] == ["has 2 positives, 3 are needed (1 held out)"]
 
 
 def test_data_check_prints_the_overlap_and_fails(benchmarks: Path) -> None:
@@ -118,11 +117,12 @@ def test_data_check_prints_the_overlap_and_fails(benchmarks: Path) -> None:
 
 def test_data_check_speaks_json(benchmarks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RELVEC_DATA", raising=False)
-    (benchmarks / "mine.csv").write_text("relation,head,tail\nr,Paris,France\nr,c,d\nr,e,f\n")
+    (benchmarks / "mine.csv").write_text("relation,head,tail\nr,Paris,France\nr,cups,teas\nr,e,f\n")
     command = ["check", str(benchmarks / "mine.csv"), "--json"]
     alone = CliRunner().invoke(app, command)
     found = json.loads(alone.stdout)
-    assert (found["distinct_pairs"], found["problems"], found["in_a_benchmark_but_for_endings"]) == (3, [], None)
+    assert (found["distinct_pairs"], found["problems"], found["in_a_benchmark_in_other_forms"]) == (3, [], [])
     result = CliRunner().invoke(app, [*command, "--data-dir", str(benchmarks)])
+    assert json.loads(result.stdout)["in_a_benchmark_in_other_forms"] == ["cups:teas"]
     (problem,) = json.loads(result.stdout)["problems"]
     assert (problem["relation"], problem["pair"], result.exit_code) == ("r", "Paris:France", 1)

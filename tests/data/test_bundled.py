@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from relvec.data.audit import audit
+from relvec.data.overlap import audit
 from relvec.data.rated import RatedRelation, check_categories, check_relations
 from relvec.data.sources import load
 

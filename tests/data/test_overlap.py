@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from relvec import RelvecError
-from relvec.data.overlap import near_pairs, overlap, without_benchmarks
+from relvec.data.overlap import audit, inflected, near_pairs, without_benchmarks
 from relvec.data.rated import RatedRelation
 
 
@@ -28,12 +27,17 @@ def relation(name: str, *texts: str) -> RatedRelation:
 
 
 def test_pairs_of_validation_and_test_parts_are_found_in_either_order_and_case(benchmarks: Path) -> None:
-    found = overlap([relation("r", "france:paris", "Tree:Oak", "rose:flower")], benchmarks)
-    assert [(hit.pair, hit.benchmarks) for hit in found] == [
-        (("france", "paris"), ("analogy/mine",)),
-        (("Tree", "Oak"), ("lexrel/mine",)),
-        (("tea", "cup"), ("analogy/mine",)),
+    found = audit([relation("r", "france:paris", "Tree:Oak", "rose:flower", "a:b")], benchmarks)
+    assert [(problem.pair, problem.what) for problem in found] == [
+        ("france:paris", "in analogy/mine"),
+        ("Tree:Oak", "in lexrel/mine"),
+        ("tea:cup", "in analogy/mine"),
     ]
+
+
+@pytest.mark.parametrize("word", ["light bulb", "Light-Bulbs", "lightbulbs"])
+def test_spaces_hyphens_case_and_endings_make_no_other_pair(word: str) -> None:
+    assert inflected((word, "shines")) == inflected(("shining", "lightbulb"))
 
 
 def test_benchmark_pairs_and_relations_they_leave_too_small_are_dropped(benchmarks: Path) -> None:
@@ -60,8 +64,3 @@ def test_other_forms_of_a_benchmarks_words_are_dropped_too(benchmarks: Path) -> 
     assert near_pairs([near], benchmarks) == {("cups", "teas"), ("oaks", "trees")}
     (fair,) = without_benchmarks([near], benchmarks)
     assert fair.positives == (("a", "b"), ("c", "d"), ("e", "f"))
-
-
-def test_a_folder_without_benchmarks_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RelvecError, match="There is no benchmark below"):
-        overlap([], tmp_path)

@@ -119,14 +119,14 @@ SOUND = relation("a", positives=3, negatives=1)
     [
         ([], "nothing to tell apart"),
         ([relation("a", positives=5, negatives=0)], "nothing to tell apart"),
-        ([relation("a", positives=3), relation("a", positives=3)], "'a' stands for 2 relations"),
+        ([relation("a", positives=3), relation("a", positives=3)], "'a': is the name of 2 relations"),
         (
             [replace(SOUND, positives=(*SOUND.positives, SOUND.positives[0]))],
-            "a0:good is twice positive in relation 'a'; keep one",
+            "Relation 'a': a0:good is twice positive; see `relvec data check`",
         ),
-        ([replace(SOUND, negatives=SOUND.negatives * 2)], "a0:bad is twice negative in relation 'a'"),
-        ([replace(SOUND, negatives=SOUND.positives[1:])], "a1:good is both positive and negative in relation 'a'"),
-        ([relation("a", positives=3), relation("b", positives=2)], "'b' has 2 positives, 3 are needed"),
+        ([replace(SOUND, negatives=SOUND.negatives * 2)], "a0:bad is twice negative"),
+        ([replace(SOUND, negatives=SOUND.positives[1:])], "a1:good is both positive and negative"),
+        ([relation("a", positives=3), relation("b", positives=2)], "'b': has 2 positives, 3 are needed"),
     ],
 )
 def test_unsound_relations_are_refused(relations: list[RatedRelation], message: str) -> None:
@@ -153,7 +153,7 @@ def test_what_the_data_holds_out_is_held_out_and_nothing_else() -> None:
 
 def test_positives_that_are_all_held_out_are_refused() -> None:
     whole = relation("r", positives=5)
-    with pytest.raises(RelvecError, match=r"'r' has 5 positives, 6 are needed \(4 held out\)"):
+    with pytest.raises(RelvecError, match=r"'r': has 5 positives, 6 are needed \(4 held out\)"):
         check_relations([relation("a", positives=3), replace(whole, held_out=whole.positives[:4])])
 
 

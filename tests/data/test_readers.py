@@ -243,7 +243,7 @@ def test_toml_is_read_from_a_file_and_from_a_folder(tmp_path: Path) -> None:
 
 def test_a_relation_may_be_symmetric_and_held_out_as_a_whole(tmp_path: Path) -> None:
     (relation,) = read_rated(write(tmp_path / "r.toml", f"{TOML}symmetric = true\nheld_out = true\n"))
-    assert (relation.symmetric, relation.held_out_relation, relation.held_out) == (True, True, ())
+    assert (relation.is_symmetric, relation.is_for_testing, relation.held_out) == (True, True, ())
 
 
 def test_semeval_is_read_as_distributed(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import typer
 
 from relvec.cli.options import DataDir, Json
 from relvec.cli.output import print_json, print_table
-from relvec.data.audit import audit
-from relvec.data.overlap import near_pairs
+from relvec.data.overlap import audit, near_pairs
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import DEFAULT_SOURCE, SOURCES, load
 from relvec.io.paths import data_folder
@@ -37,7 +36,13 @@ def list_sources(json: Json = False) -> None:
     table = [["-" if value is None else str(value) for value in row.values()] for row in rows]
     blank = [""] * len(_counts([]))
     table.append(
-        ["<path>", *blank, "", "a file or folder of yours", ".jsonl, .csv, .tsv, .toml, or SemEval's own folder"]
+        [
+            "<path>",
+            *blank,
+            "",
+            "a file or folder of yours",
+            ".jsonl, .csv, .tsv, .parquet, .toml, or SemEval's own folder",
+        ]
     )
     table.append(["<owner/name>", *blank, "", "hub", "a dataset in the form of the authors'"])
     print_table([_shown(name) for name in rows[0]], table)
@@ -54,7 +59,8 @@ def check(
 ) -> None:
     """Count a dataset and look for repeated pairs, contradictions and pairs that the benchmarks have too.
 
-    The exit code is 1 if there are any.
+    The exit code is 1 if there are any. Pairs that a benchmark has in other forms of the words are counted,
+    and listed with --json; training can leave them out.
     """
     relations = load(source, data_dir=data_dir, threshold=threshold)
     benchmarks = data_folder(data_dir)
@@ -62,16 +68,15 @@ def check(
         benchmarks = None  # RELVEC_DATA may hold training data alone
     problems = audit(relations, benchmarks)
     counts, rows = _counts(relations), [[row.relation, row.pair, row.what] for row in problems]
-    near = None if benchmarks is None else len(near_pairs(relations, benchmarks))
+    near = [] if benchmarks is None else sorted(":".join(pair) for pair in near_pairs(relations, benchmarks))
     columns = ["relation", "pair", "problem"]
     if json:
         listed = [dict(zip(columns, row, strict=True)) for row in rows]
-        print_json({"source": source, **counts, "in_a_benchmark_but_for_endings": near, "problems": listed})
+        print_json({"source": source, **counts, "in_a_benchmark_in_other_forms": near, "problems": listed})
     else:
         table = [[_shown(name), str(count)] for name, count in counts.items()]
         table.append(["problems", str(len(problems))])
-        if near is not None:
-            table.append(["in a benchmark but for the words' endings", str(near)])
+        table.append(["in a benchmark in other forms", "-" if benchmarks is None else str(len(near))])
         print_table(["count", source], table)
         if problems:
             print_table(columns, rows)
@@ -93,7 +98,7 @@ def _counts(relations: list[RatedRelation]) -> dict[str, int]:
         "categories": len({relation.category for relation in relations if relation.category}),
         "positives": sum(len(relation.positives) for relation in relations),
         "negatives": sum(len(relation.negatives) for relation in relations),
-        "distinct_pairs": len({pair for relation in relations for pair in (*relation.positives, *relation.negatives)}),
+        "distinct_pairs": len({pair for relation in relations for pair in relation.pairs}),
     }
 
 

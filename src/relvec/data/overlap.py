@@ -1,27 +1,19 @@
-"""Which training pairs also occur in a benchmark: a fair evaluation has none."""
+"""Training pairs that a benchmark has too (a fair evaluation has none), and what else is wrong with a dataset."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from relvec.data.benchmarks.analogy import as_question
-from relvec.data.rated import RatedRelation, has_training_negatives, has_training_positives
-from relvec.errors import RelvecError
+from relvec.data.rated import Problem, RatedRelation, has_training_negatives, has_training_positives, problems
+from relvec.errors import RelvecError, needed_for
 from relvec.io.paths import data_folder, expanded
 from relvec.io.tables import read_rows
 from relvec.pairs import Pair
 
-_ENDINGS = ("ies", "es", "s", "ing", "ed", "ly", "y", "e")
-_SHORTEST_STEM = 3
-
-
-@dataclass(frozen=True)
-class Overlap:
-    """A pair of a relation and the benchmarks that have it, in this order or the other."""
-
-    relation: str
-    pair: Pair
-    benchmarks: tuple[str, ...]
+_BETWEEN_PARTS = re.compile(r"[\s_-]+")
 
 
 def unordered(pair: Pair) -> Pair:
@@ -35,20 +27,20 @@ def unordered(pair: Pair) -> Pair:
 
 
 def inflected(pair: Pair) -> Pair:
-    """The same key for both orders and for other forms of the words, by cutting off common endings.
+    """The same key for both orders, and for other forms and spellings of the words.
 
-    >>> inflected(("Bakers", "baking")) == inflected(("bakes", "baker"))
+    >>> inflected(("light bulbs", "Shining")) == inflected(("shine", "lightbulb"))
     True
     """
-    head, tail = (_stem(word) for word in unordered(pair))
+    head, tail = (_stem(word) for word in pair)
     return (head, tail) if head <= tail else (tail, head)
 
 
+@cache
 def _stem(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
-            return word.removesuffix(ending)
-    return word
+    with needed_for("The comparison with the benchmarks"):
+        from snowballstemmer import stemmer
+    return str(stemmer("english").stemWord(_BETWEEN_PARTS.sub("", word.lower())))
 
 
 def benchmark_folder(data_dir: str | Path | None) -> Path:
@@ -85,22 +77,28 @@ def _pairs(path: Path) -> Iterator[Pair]:
             yield row.pair()
 
 
-def overlap(relations: Iterable[RatedRelation], data_dir: str | Path) -> list[Overlap]:
-    """The pairs of the relations, positive or negative, that a benchmark has in either order."""
-    known = benchmark_pairs(data_dir)
-    return [
-        Overlap(relation.name, pair, tuple(sorted(known[unordered(pair)])))
+def audit(relations: Sequence[RatedRelation], data_dir: str | Path | None = None) -> list[Problem]:
+    """All problems of a dataset; with a data folder, also the pairs that a benchmark has in either order.
+
+    >>> pairs = ("Castor", "Pollux"), ("Apollo", "Artemis"), ("Romulus", "Remus"), ("Castor", "Pollux")
+    >>> audit([RatedRelation("twins", "", pairs, ())])
+    [Problem(relation='twins', pair='Castor:Pollux', what='is twice positive')]
+    """
+    known = {} if data_dir is None else benchmark_pairs(data_dir)
+    shared = [
+        Problem(relation.name, ":".join(pair), f"in {', '.join(sorted(known[unordered(pair)]))}")
         for relation in relations
-        for pair in (*relation.positives, *relation.negatives)
+        for pair in relation.pairs
         if unordered(pair) in known
     ]
+    return [*problems(relations), *shared]
 
 
 def near_pairs(relations: Iterable[RatedRelation], data_dir: str | Path) -> set[Pair]:
-    """The pairs of the relations that no benchmark has, but for other forms of the words."""
+    """The pairs of the relations that a benchmark has only in other forms of the words."""
     exact = benchmark_pairs(data_dir)
     known = {inflected(pair) for pair in exact}
-    pairs = {pair for relation in relations for pair in (*relation.positives, *relation.negatives)}
+    pairs = {pair for relation in relations for pair in relation.pairs}
     return {pair for pair in pairs if unordered(pair) not in exact and inflected(pair) in known}
 
 
@@ -109,8 +107,8 @@ def without_benchmarks(
 ) -> list[RatedRelation]:
     """The relations without the pairs that a benchmark has, in these or other forms of the words.
 
-    A relation left with fewer than two positives to train on, besides those held out, goes. If it `needs_negatives`, so
-    does one left without a negative to train on.
+    A relation left with fewer than two training positives goes. If it `needs_negatives`, so does one left without a
+    training negative.
     """
     known = {inflected(pair) for pair in benchmark_pairs(data_dir)}
 

@@ -1,7 +1,7 @@
 """Rated pairs become relations: positives and negatives, a training and a validation part."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -36,8 +36,8 @@ class RatedPair:
 class RatedRelation:
     """A relation by its good examples and its bad ones; the category is empty if it belongs to none.
 
-    `held_out` are those pairs of both kinds that the data keeps for validation, if it says so. A `symmetric` relation
-    holds in both directions; a `held_out_relation` is kept for testing as a whole.
+    `held_out` are those pairs of both kinds that the data keeps for validation, if it says so. A symmetric relation
+    holds in both directions; one for testing is held out as a whole.
     """
 
     name: str
@@ -46,8 +46,12 @@ class RatedRelation:
     negatives: tuple[Pair, ...]
     definition: str = ""
     held_out: tuple[Pair, ...] = ()
-    symmetric: bool = False
-    held_out_relation: bool = False
+    is_symmetric: bool = False
+    is_for_testing: bool = False
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        return (*self.positives, *self.negatives)
 
 
 def select(
@@ -186,29 +190,39 @@ def has_training_negatives(relation: RatedRelation) -> bool:
     return bool(split([relation], "train")[0].negatives)
 
 
-def check_relations(relations: Sequence[RatedRelation]) -> None:
-    """Refuse what cannot be trained on: nothing to tell apart, a name or a pair used twice, too few positives."""
-    if len(relations) < 2 and not any(relation.negatives for relation in relations):
-        raise RelvecError("There is nothing to tell apart; give at least two relations, or one with bad pairs.")
-    name, uses = Counter(relation.name for relation in relations).most_common(1)[0]
-    if uses > 1:
-        raise RelvecError(f"The name {name!r} stands for {uses} relations; give each its own.")
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a relation, and with which of its pairs (`head:tail`, empty for the relation itself)."""
+
+    relation: str
+    pair: str
+    what: str
+
+
+def problems(relations: Sequence[RatedRelation]) -> Iterator[Problem]:
+    """Names used twice, pairs given twice or both positive and negative, and too few positives to train on."""
+    uses = Counter(relation.name for relation in relations)
+    yield from (Problem(name, "", f"is the name of {count} relations") for name, count in uses.items() if count > 1)
     for relation in relations:
-        _check_pairs(relation)
+        for kind, pairs in (("positive", relation.positives), ("negative", relation.negatives)):
+            twice = [pair for pair, count in Counter(pairs).items() if count > 1]
+            yield from (Problem(relation.name, ":".join(pair), f"is twice {kind}") for pair in twice)
+        for pair in dict.fromkeys(relation.positives):
+            if pair in relation.negatives:
+                yield Problem(relation.name, ":".join(pair), "is both positive and negative")
         if not has_training_positives(relation):
             held_out = len(split([relation], "valid")[0].positives)
-            count = f"{len(relation.positives)} positives, {held_out + _TRAINING_POSITIVES} are needed"
-            raise RelvecError(f"Relation {relation.name!r} has {count} ({held_out} held out); add pairs.")
+            needed = f"{held_out + _TRAINING_POSITIVES} are needed ({held_out} held out)"
+            yield Problem(relation.name, "", f"has {len(relation.positives)} positives, {needed}")
 
 
-def _check_pairs(relation: RatedRelation) -> None:
-    kind_of: dict[Pair, str] = {}
-    for kind, pairs in (("positive", relation.positives), ("negative", relation.negatives)):
-        for pair in pairs:
-            if pair in kind_of:
-                what = f"twice {kind}" if kind_of[pair] == kind else "both positive and negative"
-                raise RelvecError(f"{':'.join(pair)} is {what} in relation {relation.name!r}; keep one.")
-            kind_of[pair] = kind
+def check_relations(relations: Sequence[RatedRelation]) -> None:
+    """Refuse what cannot be trained on."""
+    if len(relations) < 2 and not any(relation.negatives for relation in relations):
+        raise RelvecError("There is nothing to tell apart; give at least two relations, or one with bad pairs.")
+    for problem in problems(relations):
+        pair = f"{problem.pair} " if problem.pair else ""
+        raise RelvecError(f"Relation {problem.relation!r}: {pair}{problem.what}; see `relvec data check`.")
 
 
 def check_categories(relations: Iterable[RatedRelation]) -> None:

@@ -178,8 +178,8 @@ def _read_toml(path: Path) -> Iterator[RatedRelation]:
             _pairs(row, "positives", parse_pair),
             _pairs(row, "negatives", parse_pair),
             row.label("definition"),
-            symmetric=bool(table.get("symmetric")),
-            held_out_relation=bool(table.get("held_out")),
+            is_symmetric=bool(table.get("symmetric")),
+            is_for_testing=bool(table.get("held_out")),
         )
 
 
