@@ -1,4 +1,4 @@
-.PHONY: check lint types test
+.PHONY: check lint types test coverage docs tables
 
 check: lint types test
 
@@ -12,6 +12,11 @@ types:
 test:
 	pytest -n auto
 
-.PHONY: tables
+coverage:
+	pytest -n auto --cov=relvec --cov-report=term-missing:skip-covered
+
+docs:
+	mkdocs build --strict
+
 tables:
 	python docs/make_tables.py

@@ -4,15 +4,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from relvec.errors import RelvecError
+from relvec.errors import needed_for
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.pairs import as_relations, turned
 from relvec.similarity import Vectors
 
-try:
+with needed_for("RelationEmbedder"):
     from sklearn.base import BaseEstimator, TransformerMixin
-except ImportError as error:
-    raise RelvecError("RelationEmbedder needs scikit-learn; run pip install 'relvec[sklearn]'.") from error
 
 if TYPE_CHECKING:
     from relvec.model.relation_model import RelBERT

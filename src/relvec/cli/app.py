@@ -27,7 +27,7 @@ from relvec.cli import (
     train,
 )
 from relvec.cli.messages import UsageError, usage_sentence, warnings_in_one_line
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, needed_for
 
 _STOPPED = 130  # the exit code of Ctrl-C
 
@@ -78,7 +78,7 @@ def _options(
 def main() -> None:
     """Run the command; bad input is one line on stderr and exit code 2, Ctrl-C is exit code 130."""
     try:
-        with warnings_in_one_line():
+        with warnings_in_one_line(), needed_for("This command"):
             code = app(prog_name="relvec", standalone_mode=False)
         if code == _STOPPED:  # what typer makes of Ctrl-C
             raise KeyboardInterrupt
