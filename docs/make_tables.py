@@ -10,7 +10,7 @@ from typing import get_type_hints
 import typer.main
 
 from relvec.baselines.registry import BASELINES
-from relvec.cli.app import app
+from relvec.cli.app import make_app
 from relvec.cli.models import model_rows
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
@@ -26,7 +26,7 @@ _BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def commands() -> list[list[str]]:
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(make_app())
     listed = group.commands.items()  # type: ignore[attr-defined]
     return [
         ["command", "what it does"],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from relvec.cli.app import app
+from relvec.cli.app import make_app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -37,7 +37,7 @@ def test_links_lead_to_files(page: Path) -> None:
 def test_commands_on_the_pages_exist(page: Path) -> None:
     import typer.main
 
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(make_app())
     for line in re.findall(r"^\$ (relvec .*)$", page.read_text(encoding="utf-8"), re.MULTILINE):
         name, *words = shlex.split(line, comments=True)[1:]
         command = group.commands[name]  # type: ignore[attr-defined]

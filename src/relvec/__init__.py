@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from relvec.errors import RelvecError
+    from relvec.index.pair_index import PairIndex
     from relvec.model.relation_model import RelBERT
     from relvec.pairs import Prototype
     from relvec.prompts import Template
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "PairIndex": "relvec.index.pair_index",
     "RelBERT": "relvec.model.relation_model",
     "RelationEmbedder": "relvec.sklearn",
     "Prototype": "relvec.pairs",
@@ -26,7 +28,7 @@ _HOMES = {
     "RelvecError": "relvec.errors",
 }
 
-__all__ = ["Prototype", "RelBERT", "RelationEmbedder", "RelvecError", "Template", "__version__"]
+__all__ = ["PairIndex", "Prototype", "RelBERT", "RelationEmbedder", "RelvecError", "Template", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

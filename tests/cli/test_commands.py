@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import typer
 
-from relvec.cli.app import app
+from relvec.cli.app import make_app
 from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
 from relvec.hub.fetch import base_folder
 
@@ -198,8 +198,8 @@ def test_bad_input_is_one_line_and_exit_code_2(
 def test_help_does_not_import_torch() -> None:
     import subprocess
 
-    code = "import sys; sys.argv = ['relvec', '--help']\nfrom relvec.cli.app import app\n"
-    code += "try:\n    app()\nexcept SystemExit:\n    pass\nassert 'torch' not in sys.modules\n"
+    code = "import sys; sys.argv = ['relvec', '--help']\nfrom relvec.cli.app import main\n"
+    code += "try:\n    main()\nexcept SystemExit:\n    pass\nassert 'torch' not in sys.modules\n"
     code += "assert 'transformers' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -209,7 +209,7 @@ def test_ctrl_c_is_one_line(relvec: Relvec, tiny_folder: Path, monkeypatch: pyte
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("relvec.model.torch_backend.RelBERT.rank", stopped)
+    monkeypatch.setattr("relvec.model.relation_model.RelBERT.rank", stopped)
     result = relvec("similarity", "a:b", "c:d", "-m", tiny_folder)
     assert (result.code, result.err) == (130, "relvec: stopped.\n")
 
@@ -223,7 +223,7 @@ def help_texts(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple
 
 def test_a_bracket_in_a_help_text_is_not_taken_for_markup(relvec: Relvec) -> None:
     """Help texts are markup to rich, which swallows a plain `[h]`."""
-    said = dict(help_texts(typer.main.get_command(app)))
+    said = dict(help_texts(typer.main.get_command(make_app())))
     assert {("train",), ("prompt", "autoprompt")} < set(said)
     for path, texts in said.items():
         shown = relvec(*path, "--help").out

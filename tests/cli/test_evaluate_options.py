@@ -9,7 +9,7 @@ import typer
 import typer.main
 from typer.testing import CliRunner
 
-from relvec.cli.app import app
+from relvec.cli.app import make_app
 from relvec.cli.evaluate_options import Chosen, Run
 from relvec.cli.options import with_shared_options
 from relvec.errors import RelvecError
@@ -20,7 +20,7 @@ RUN = ["data_dir", "runs", "name", "device", "json"]
 
 @cache
 def options_of(name: str) -> dict[str, Any]:
-    group = typer.main.get_command(app).commands["evaluate"]  # type: ignore[attr-defined]
+    group = typer.main.get_command(make_app()).commands["evaluate"]  # type: ignore[attr-defined]
     return {option.name: option for option in group.commands[name].params}
 
 

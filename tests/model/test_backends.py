@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from relvec import RelvecError
+from relvec import RelBERT, RelvecError
 from relvec.hub.catalogue import BUNDLED_MODELS
 from relvec.index.pair_index import PairIndex
 from relvec.model.adapter import CONFIG_NAME, KEY_PREFIX, WEIGHTS_NAME
@@ -198,27 +198,45 @@ def test_an_index_of_another_model_is_refused(tiny_folders: Callable[[str], Path
         index.neighbours(open_model(tiny_folders("mpnet"), few_pairs=True), ("cup", "tea"))
 
 
+@pytest.mark.parametrize("backend", ["numpy", "torch", "auto"])
+def test_every_backend_is_a_relbert_with_the_same_vectors(quick_folder: Path, backend: str) -> None:
+    model = RelBERT.from_pretrained(quick_folder, backend=backend, template=1, pooling="mask")
+    assert isinstance(model, RelBERT)
+    assert model.backend == ("torch" if backend == "auto" else backend)
+    expected = TorchRelBERT.from_pretrained(quick_folder, template=1, pooling="mask")
+    np.testing.assert_allclose(model.encode(PAIRS), expected.encode(PAIRS), atol=1e-5)
+    assert repr(model) == repr(expected)
+
+
 @pytest.mark.parametrize(
-    "arguments",
+    ("options", "message"),
     [
-        ["similarity", "Paris:France", "cup:tea"],
-        ["solve", "Paris:France", "cup:tea", "cats:dogs"],
-        ["neighbours", "barista:coffee", "--index", "my.index"],
-        ["complete", "Paris:France", "Tokyo", "--index", "my.index"],
-        ["embed", "pairs.txt", "-o", "vectors.npz"],
+        ({"backend": "nunpy"}, "did you mean 'numpy'"),
+        ({"backend": "numpy", "device": "cuda"}, "on the CPU only"),
+        ({"backend": "numpy", "dtype": "bfloat16"}, "float32"),
+        ({"dtype": "int3"}, "Unknown dtype"),
     ],
-    ids=lambda arguments: str(arguments[0]),
 )
-def test_small_commands_never_import_torch(
-    tiny_folders: Callable[[str], Path], tmp_path: Path, arguments: list[str]
-) -> None:
-    folder = tiny_folders("mpnet")
-    PairIndex.of(TorchRelBERT.from_pretrained(folder), PAIRS).save(tmp_path / "my.index")
-    (tmp_path / "pairs.txt").write_text("Paris:France\n")
-    code = "import sys\nfrom relvec.cli.app import app\n"
-    code += "try:\n    app()\nexcept SystemExit as stop:\n    assert not stop.code\n"
+def test_an_impossible_choice_is_one_sentence(quick_folder: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RelvecError, match=message):
+        RelBERT.from_pretrained(quick_folder, **options)
+
+
+def test_the_numpy_backend_says_what_it_does_not_know(tiny_folder: Path) -> None:
+    with pytest.raises(RelvecError, match=r"not roberta.*relvec\[torch\]"):
+        RelBERT.from_pretrained(tiny_folder, backend="numpy")
+
+
+def test_only_torch_saves(quick_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match="backend='torch'"):
+        RelBERT.from_pretrained(quick_folder, backend="numpy").save_pretrained(tmp_path / "copy")
+
+
+def test_a_few_pairs_wait_for_no_slow_import(tiny_folders: Callable[[str], Path], tmp_path: Path) -> None:
+    code = "import sys\nfrom relvec.cli.app import main\n"
+    code += "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
     code += "slow = {'torch', 'transformers', 'scipy', 'pandas', 'huggingface_hub'} & sys.modules.keys()\n"
     code += "assert not slow, slow"
-    command = [sys.executable, "-c", code, *arguments, "-m", str(folder)]
+    command = [sys.executable, "-c", code, "similarity", "Paris:France", "cup:tea", "-m", str(tiny_folders("mpnet"))]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=dict(os.environ))
     assert done.returncode == 0, done.stderr

@@ -2,62 +2,61 @@
 
 import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from relvec import __version__
-from relvec.cli import (
-    analyse,
-    baselines,
-    complete,
-    data,
-    distill,
-    embed,
-    evaluate,
-    fetch,
-    index,
-    merge,
-    models,
-    neighbours,
-    prompt,
-    report,
-    similarity,
-    solve,
-    train,
-)
 from relvec.cli.messages import UsageError, usage_sentence, warnings_in_one_line
 from relvec.errors import RelvecError, needed_for
 
 _STOPPED = 130  # the exit code of Ctrl-C
 
-app = typer.Typer(
-    name="relvec",
-    help="How are two words related? Turn word pairs into relation vectors and compare them.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+# Each is a module of this package, with a function of that name or an `app` of several commands.
+COMMANDS = (
+    "similarity",
+    "solve",
+    "neighbours",
+    "complete",
+    "embed",
+    "train",
+    "merge",
+    "distill",
+    "baselines",
+    "report",
+    "models",
+    "fetch",
+    "prompt",
+    "index",
+    "evaluate",
+    "analyse",
+    "data",
 )
-for command in (
-    similarity.similarity,
-    solve.solve,
-    neighbours.neighbours,
-    complete.complete,
-    embed.embed,
-    train.train,
-    merge.merge,
-    distill.distill,
-    baselines.baselines,
-    report.report,
-    models.models,
-    fetch.fetch,
-):
-    app.command()(command)
-app.add_typer(prompt.app, name="prompt")
-app.add_typer(index.app, name="index")
-app.add_typer(evaluate.app, name="evaluate")
-app.add_typer(analyse.app, name="analyse")
-app.add_typer(data.app, name="data")
+
+
+def make_app(commands: Sequence[str] = COMMANDS) -> typer.Typer:
+    """The application with some of its commands, whose modules are imported here.
+
+    >>> [command.callback.__name__ for command in make_app(["similarity"]).registered_commands]
+    ['similarity']
+    """
+    app = typer.Typer(
+        name="relvec",
+        help="How are two words related? Turn word pairs into relation vectors and compare them.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_options)
+    for name in commands:
+        module = import_module(f"relvec.cli.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command()(getattr(module, name))
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -66,7 +65,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and stop.")
@@ -79,6 +77,8 @@ def main() -> None:
     """Run the command; bad input is one line on stderr and exit code 2, Ctrl-C is exit code 130."""
     try:
         with warnings_in_one_line(), needed_for("This command"):
+            first = sys.argv[1] if len(sys.argv) > 1 else ""
+            app = make_app([first] if first in COMMANDS else COMMANDS)  # a command does not wait for the others
             code = app(prog_name="relvec", standalone_mode=False)
         if code == _STOPPED:  # what typer makes of Ctrl-C
             raise KeyboardInterrupt

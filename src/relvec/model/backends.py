@@ -28,7 +28,7 @@ class Backend:
     def is_installed(self) -> bool:
         try:
             return all(find_spec(package) is not None for package in self.packages)
-        except ImportError:
+        except (ImportError, ValueError):  # blocked, or half imported
             return False
 
     def load(self) -> "type[RelBERT]":
