@@ -26,7 +26,7 @@ from relvec.index.pair_index import RERANKED, PairIndex
 from relvec.index.vector_store import VectorStore
 from relvec.index.vocabulary import PairVocabulary
 from relvec.io.vectors import read_pair_file
-from relvec.model.model_check import Origin
+from relvec.model.model_check import ModelCheck
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, normalized
 
@@ -138,7 +138,7 @@ class Run:
         model, pairs = self._source.model, self._source.pairs
         if model is None:
             return None
-        index = PairIndex(vectors, PairVocabulary.of([pairs[row] for row in self._rows]), Origin.of(model))
+        index = PairIndex(vectors, PairVocabulary.of([pairs[row] for row in self._rows]), ModelCheck.of(model))
         asked = [pairs[row] for row in self._asked[:WHOLE_QUERIES]]
         index.neighbours(model, asked[0], NEIGHBOURS)  # the first query checks the model
         encoding, whole = [], []

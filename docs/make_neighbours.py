@@ -15,8 +15,7 @@ from make_tables import filled
 
 from relvec import RelBERT
 from relvec.hub.catalogue import DEFAULT_MODEL
-from relvec.index.pair_index import PairIndex
-from relvec.index.storage import index_folder
+from relvec.index import PairIndex
 from relvec.pairs import Pair, parse_pair
 
 DOCS = Path(__file__).parent
@@ -48,7 +47,7 @@ def targets(model: RelBERT, index: PairIndex) -> list[Target]:
     found = []
     for row in listed:
         pair, paper = parse_pair(row["pair"]), tuple(map(parse_pair, row["neighbours"]))
-        ours = index.neighbours(model, pair, SEARCHED, exclude_shared_words=False)
+        ours = index.neighbours(model, pair, SEARCHED, shared_words=True)
         known = frozenset(vocabulary.intersection(paper) - {(pair[1], pair[0])})
         ours_folded = tuple(_folded(neighbour.pair) for neighbour in ours)
         found.append(Target(row["category"], pair, paper, known, ours_folded, row.get("in_section", False)))
@@ -99,7 +98,7 @@ def main() -> None:
     parser.add_argument("--index", type=Path, help="an index of that model; by default the bundled one")
     parser.add_argument("--page", type=Path, default=DOCS / "neighbours.md", help="the page whose tables are filled")
     options = parser.parse_args()
-    index = PairIndex.load(index_folder(options.index))
+    index = PairIndex.load(options.index)
     rows = targets(RelBERT.from_pretrained(options.model), index)
     tables = {"neighbours": partial(neighbours, rows), "agreement": partial(agreement, rows)}
     options.page.write_text(filled(options.page.read_text(encoding="utf-8"), tables), encoding="utf-8")

@@ -127,7 +127,7 @@ def test_relations_that_are_left_out_are_one_line_on_stderr(relvec: Relvec, tmp_
 def test_words_without_tokens_are_one_line_however_many_steps_encode_them(
     relvec: Relvec, tiny_folders: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("relvec.model.embed.PAIRS_PER_STEP", 1)
+    monkeypatch.setattr("relvec.model.cached_vectors.PAIRS_PER_STEP", 1)
     (tmp_path / "pairs.tsv").write_text("🐕\t🐈\ncup\ttea\ncup\t🦁\n")
     result = relvec("embed", tmp_path / "pairs.tsv", "-o", tmp_path / "v.npz", "-m", tiny_folders("bert"))
     lines = [line for line in result.err.splitlines() if "warning" in line]

@@ -128,14 +128,14 @@ def test_vectors_are_exported_and_imported(
         (["neighbours", "a:b"], "no bundled index; make one with `relvec index build`"),
         (["neighbours", "a:b", "--index", "FOLDER"], "is not an index folder"),
         (["neighbours", "a:b", "--index", "INDEX", "-m", "TINY", "-k", "0"], "0 neighbours cannot be found"),
-        (["neighbours", "a:b", "--index", "INDEX", "-m", "OTHER"], "made with another model (tiny-roberta)"),
+        (["neighbours", "a:b", "--index", "INDEX", "-m", "OTHER"], "vectors of another model than tiny-bert"),
         (["neighbours", "a:b", "--index", "INDEX", "-m", "TINY", "--relation", "x"], "No pair of this index has"),
         (["complete", "a:b", "::", "c:d"], "'c:d' leaves nothing open; write it as c:?"),
         (["complete", "a:b"], "is no open analogy; write a:b :: c:?"),
         (["complete", "a", "::", "c:?"], "'a' has no colon"),
         (["complete", "a:b", "::", ":?"], "is empty"),
         (["index", "build", "EMPTY", "-o", "new.index"], "holds no pair"),
-        (["index", "build", "PAIRS", "-o", "new.index", "--kind", "magic"], "no index kind 'magic'"),
+        (["index", "build", "PAIRS", "-o", "new.index", "--kind", "magic"], "Unknown index kind 'magic'"),
         (["index", "build", "PAIRS", "-o", "new.index", "--kind", "ivfpq", "-m", "TINY"], "needs at least 256 pairs"),
         (
             ["index", "build", "PAIRS", "-o", "INDEX", "-m", "TINY"],
@@ -180,3 +180,11 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert result.out == ""
     assert not (tmp_path / "new.index").exists()
     assert not (tmp_path / "v.doc").exists()
+
+
+def test_the_cache_tells_what_it_holds_and_is_emptied(relvec: Relvec, built: Path, tiny_folder: Path) -> None:
+    (space,) = json.loads(relvec("cache", "info", "--json").out)
+    assert (space["what"], space["of"], space["entries"]) == ("vectors", tiny_folder.name, 5)
+    assert relvec("cache", "info").out.splitlines()[1] == f"vectors\t{tiny_folder.name}\t5\t0.0"
+    assert "5 entries, 0.0 MB removed" in relvec("cache", "clear").err
+    assert json.loads(relvec("cache", "info", "--json").out) == []

@@ -1,5 +1,10 @@
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -7,9 +12,10 @@ import pandas as pd
 import pytest
 
 from relvec import RelBERT, RelvecError
-from relvec.index.building import build_index, extend_index
-from relvec.index.pair_index import PairIndex
-from relvec.model import embed as embedding_file
+from relvec.index import PairIndex, build_index, extend_index
+from relvec.index.storage import writing
+from relvec.model import cached_vectors
+from relvec.storage.cache import cache_info
 
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("Paris", "France"), ("cats", "dogs"), ("a", "b")]
 DISTINCT = list(dict.fromkeys(PAIRS))
@@ -21,7 +27,7 @@ class CrashError(Exception):
 
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding_file, "PAIRS_PER_STEP", 2)
+    monkeypatch.setattr(cached_vectors, "PAIRS_PER_STEP", 2)
 
 
 def crash_after(model: RelBERT, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +41,7 @@ def crash_after(model: RelBERT, steps: int, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(model, "encode", encode)
 
 
-def test_a_killed_build_goes_on_and_equals_one_that_was_not(
+def test_a_killed_build_resumes_and_equals_one_that_was_not(
     tiny: RelBERT, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crash_after(tiny, 1, monkeypatch)
@@ -44,7 +50,7 @@ def test_a_killed_build_goes_on_and_equals_one_that_was_not(
     with pytest.raises(RelvecError, match="is not an index folder"):
         PairIndex.load(tmp_path / "my.index")
     again = RelBERT.from_pretrained(tiny_folder)
-    assert build_index(again, PAIRS, tmp_path / "my.index") == 2
+    assert build_index(again, PAIRS, tmp_path / "my.index") == (3, 2)
     whole = PairIndex.of(RelBERT.from_pretrained(tiny_folder), PAIRS)
     index = PairIndex.load(tmp_path / "my.index")
     assert index.pairs.pairs() == whole.pairs.pairs() == DISTINCT
@@ -52,7 +58,7 @@ def test_a_killed_build_goes_on_and_equals_one_that_was_not(
     assert [path.name for path in tmp_path.iterdir()] == ["my.index"]
 
 
-def test_a_killed_addition_leaves_the_index_and_goes_on(
+def test_a_killed_addition_leaves_the_index_and_resumes(
     tiny: RelBERT, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build_index(tiny, PAIRS[:1], tmp_path / "my.index", relations=["capital"])
@@ -93,14 +99,18 @@ def test_any_collection_of_pairs_is_indexed(tiny: RelBERT, tmp_path: Path, make:
     assert extend_index(tiny, make([*PAIRS, ("new", "pair")]), tmp_path / "my.index") == 1
 
 
-def test_pairs_that_differ_only_in_blanks_are_one(tiny: RelBERT, tmp_path: Path) -> None:
+def test_pairs_that_differ_only_in_whitespace_are_one(tiny: RelBERT, tmp_path: Path) -> None:
     build_index(tiny, [("ice cream", "cone"), (" ice  cream", "cone")], tmp_path / "my.index")
     assert PairIndex.load(tmp_path / "my.index").pairs.pairs() == [("ice cream", "cone")]
 
 
 @pytest.mark.parametrize(
     ("pairs", "kind", "message"),
-    [([], "auto", "no pair to index"), (PAIRS, "magic", "no index kind 'magic'"), (PAIRS, "rabitq", "at least 256")],
+    [
+        ([], "auto", "no pair to index"),
+        (PAIRS, "magic", "Unknown index kind 'magic'"),
+        (PAIRS, "rabitq", "at least 256"),
+    ],
 )
 def test_an_impossible_build_is_refused_before_encoding(
     tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pairs: Any, kind: str, message: str
@@ -111,7 +121,55 @@ def test_an_impossible_build_is_refused_before_encoding(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_missing_faiss_names_the_extra(tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "faiss", None)
-    with pytest.raises(RelvecError, match=r"pip install 'relvec\[index\]'"):
-        build_index(tiny, PAIRS, tmp_path / "my.index")
+def test_a_second_build_is_refused_and_an_addition_waits(tiny: RelBERT, tmp_path: Path) -> None:
+    build_index(tiny, PAIRS[:2], tmp_path / "my.index")
+    adding = Thread(target=extend_index, args=(tiny, PAIRS, tmp_path / "my.index"))
+    with writing(tmp_path / "my.index"):
+        with pytest.raises(RelvecError, match="Another run is writing"):
+            build_index(tiny, PAIRS, tmp_path / "my.index")
+        adding.start()
+        assert len(PairIndex.load(tmp_path / "my.index")) == 2  # readers do not wait
+    adding.join()
+    assert len(PairIndex.load(tmp_path / "my.index")) == len(DISTINCT)
+
+
+def test_a_pair_that_is_too_long_leaves_no_folder(tiny: RelBERT, tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match="tokens"):
+        build_index(tiny, [*PAIRS, ("word " * 100, "tea")], tmp_path / "my.index")
+    assert not list(tmp_path.iterdir())
+    build_index(tiny, [*PAIRS, ("word " * 100, "tea")], tmp_path / "my.index", truncate=True)
+
+
+BUILDING = """
+import sys
+from relvec import RelBERT
+from relvec.index import build_index
+from relvec.model import cached_vectors
+from relvec.storage.cache import cache_info
+cached_vectors.PAIRS_PER_STEP = 4
+model = RelBERT.from_pretrained(sys.argv[1])
+print("begun", flush=True)
+print(build_index(model, [(f"head {number}", f"tail {number}") for number in range(400)], sys.argv[2]))
+"""
+
+
+def test_a_build_that_is_killed_by_the_system_resumes_to_the_same_bytes(tiny_folder: Path, tmp_path: Path) -> None:
+    def build(name: str, cache: str) -> "subprocess.Popen[str]":
+        environment = {**os.environ, "RELVEC_CACHE": str(tmp_path / cache)}
+        command = [sys.executable, "-c", BUILDING, str(tiny_folder), str(tmp_path / name)]
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+    build("whole.index", "one").communicate()
+    killed = build("my.index", "two")
+    assert killed.stdout is not None
+    killed.stdout.readline()
+    while not cache_info(tmp_path / "two"):
+        time.sleep(0.01)
+    killed.kill()
+    killed.communicate()
+    said, _ = build("my.index", "two").communicate()
+    assert "cached=0" not in said
+    names = ["meta.json", "pairs-1.npz", "vectors-1.faiss"]
+    assert sorted(file.name for file in (tmp_path / "my.index").iterdir()) == names
+    for name in ("meta.json", "vectors-1.faiss"):
+        assert (tmp_path / "my.index" / name).read_bytes() == (tmp_path / "whole.index" / name).read_bytes()

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from relvec import RelBERT, RelvecError
-from relvec.index.completion import ATTESTED, candidate_words, complete
-from relvec.index.pair_index import PairIndex
+from relvec.index import PairIndex, complete
+from relvec.index.completion import ATTESTED, candidate_words
 
 PAIRS = [("Tokyo", "Japan"), ("wine", "Tokyo"), ("cup", "tea"), ("cats", "dogs"), ("Paris", "bread")]
 
@@ -67,7 +67,7 @@ def test_a_long_word_is_completed_if_it_has_room_beside_a_candidate(tiny: RelBER
         complete(tiny, index, "Paris", "France", " ".join(["Paris"] * tiny.max_tokens))
 
 
-def test_blanks_around_a_word_change_nothing(tiny: RelBERT, index: PairIndex) -> None:
+def test_whitespace_around_a_word_change_nothing(tiny: RelBERT, index: PairIndex) -> None:
     assert complete(tiny, index, " Paris", "France ", "  Tokyo ") == complete(tiny, index, "Paris", "France", "Tokyo")
 
 

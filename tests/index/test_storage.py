@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from relvec import RelBERT, RelvecError
-from relvec.index import storage
-from relvec.index.building import build_index
-from relvec.index.pair_index import PairIndex
+from relvec.index import PairIndex, build_index, storage
 from relvec.index.storage import read_meta
 from relvec.index.vocabulary import PairVocabulary
 
@@ -26,17 +24,12 @@ def folder(tiny: RelBERT, tmp_path: Path) -> Path:
 
 def test_a_saved_index_comes_back(tiny: RelBERT, folder: Path) -> None:
     index = PairIndex.load(folder)
-    assert (index.pairs.pairs(), index.origin.fingerprint, index.origin.model) == (PAIRS, tiny.fingerprint, tiny.name)
+    assert (index.pairs.pairs(), index.made_by.fingerprint, index.made_by.model) == (PAIRS, tiny.fingerprint, tiny.name)
     assert [found.relation for found in index.neighbours(tiny, ("cup", "tea"), 3)].count("capital") == 2
-    assert sorted(file.name for file in folder.iterdir() if file.name != "lock") == [
-        "meta.json",
-        "pairs-1.npz",
-        "vectors-1.faiss",
-    ]
+    assert sorted(file.name for file in folder.iterdir()) == ["meta.json", "pairs-1.npz", "vectors-1.faiss"]
 
 
 def test_reading_leaves_no_trace(tiny: RelBERT, folder: Path) -> None:
-    (folder / "lock").unlink()  # an installed package comes without it, and its folder may be read-only
     before = {file.name: file.stat().st_mtime_ns for file in (folder, *folder.iterdir())}
     PairIndex.load(folder).neighbours(tiny, ("cup", "tea"), 3)
     assert {file.name: file.stat().st_mtime_ns for file in (folder, *folder.iterdir())} == before
@@ -121,34 +114,25 @@ def test_what_is_no_index_is_named(tmp_path: Path, folder: Path) -> None:
             PairIndex.load(path)
         with pytest.raises(RelvecError, match="is not an index folder"), PairIndex.editing(path):
             pass
-    assert not (tmp_path / "empty" / "lock").exists()
+    assert list((tmp_path / "empty").iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}', '{"format": 1, "kind": "flat"}'])
 def test_a_broken_meta_file_is_one_sentence(folder: Path, text: str) -> None:
     (folder / "meta.json").write_text(text)
-    with pytest.raises(RelvecError, match=r"meta\.json is broken .*; build the index again") as caught:
+    with pytest.raises(RelvecError, match=r"meta\.json cannot be read .*; build the index again") as caught:
         PairIndex.load(folder)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"count": 0}, {"count": "4"}, {"dim": 8}, {"version": "1"}, {"vectors_bytes": None}, {"probes": "AAA"}]
+    "wrong",
+    [{"count": 0}, {"dim": "wide"}, {"version": "x"}, {"vectors_bytes": None}, {"kind": "magic"}, {"format": 99}],
 )
 def test_a_wrong_value_in_the_meta_file_is_one_sentence(folder: Path, wrong: dict[str, object]) -> None:
     meta = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps({**meta, **wrong}))
-    with pytest.raises(RelvecError, match=r"meta\.json is broken .*; build the index again"):
-        PairIndex.load(folder)
-
-
-def test_another_format_and_an_unknown_kind_are_refused(folder: Path) -> None:
-    meta = json.loads((folder / "meta.json").read_text())
-    (folder / "meta.json").write_text(json.dumps({**meta, "kind": "magic"}))
-    with pytest.raises(RelvecError, match="kind 'magic'"):
-        PairIndex.load(folder)
-    (folder / "meta.json").write_text(json.dumps({**meta, "format": 99}))
-    with pytest.raises(RelvecError, match="has format 99, not 1"):
+    with pytest.raises(RelvecError, match=r"meta\.json cannot be read .*; build the index again"):
         PairIndex.load(folder)
 
 
@@ -211,8 +195,9 @@ def test_a_save_keeps_what_others_put_beside_an_index(tiny: RelBERT, folder: Pat
     assert {(folder / name).read_text() for name in names} == {"mine"}
 
 
-def test_a_first_save_that_was_killed_can_be_made_again(tiny: RelBERT, tmp_path: Path) -> None:
-    left = ["lock", "vectors-1.faiss", ".pairs-1.npz.x1_y2z3a.npz", ".meta.json.abcdefgh.json"]
+@pytest.mark.parametrize("lock", storage.LOCKS)
+def test_a_first_save_that_was_killed_can_be_made_again(tiny: RelBERT, tmp_path: Path, lock: str) -> None:
+    left = [lock, "vectors-1.faiss", ".pairs-1.npz.relvec_y2z3a.npz", ".meta.json.relvec_abcdefgh.json"]
     for name in left:
         (tmp_path / name).write_text("")
     PairIndex.of(tiny, PAIRS).save(tmp_path)
@@ -221,8 +206,10 @@ def test_a_first_save_that_was_killed_can_be_made_again(tiny: RelBERT, tmp_path:
 
 
 def test_a_save_within_an_editing_block_is_one_sentence(folder: Path) -> None:
-    problem = r"PairIndex\.editing saves by itself, so leave out this save\.$"
-    with pytest.raises(RelvecError, match=problem), PairIndex.editing(folder) as index:
+    with (
+        pytest.raises(RelvecError, match=r"writes .* already; leave out this write\.$"),
+        PairIndex.editing(folder) as index,
+    ):
         index.save(folder)
     assert read_meta(folder).version == 1
 
@@ -247,4 +234,4 @@ def test_without_a_bundled_index_the_error_says_how_to_make_one(
 ) -> None:
     monkeypatch.setattr(storage, "BUNDLED", tmp_path)
     with pytest.raises(RelvecError, match="make one with `relvec index build`"):
-        storage.index_folder(None)
+        PairIndex.load()

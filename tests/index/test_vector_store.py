@@ -108,7 +108,7 @@ def test_too_few_pairs_for_a_compression_are_refused(clusters: Vectors) -> None:
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(RelvecError, match="no index kind 'hnws'; did you mean 'hnsw'"):
+    with pytest.raises(RelvecError, match="Unknown index kind 'hnws'; did you mean 'hnsw'"):
         check_kind("hnws", 5)
 
 

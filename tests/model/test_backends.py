@@ -194,7 +194,7 @@ def test_an_index_of_relbert_is_searched_quickly(quick_folder: Path) -> None:
 
 def test_an_index_of_another_model_is_refused(tiny_folders: Callable[[str], Path]) -> None:
     index = PairIndex.of(TorchRelBERT.from_pretrained(tiny_folders("bert")), PAIRS)
-    with pytest.raises(RelvecError, match="made with another model"):
+    with pytest.raises(RelvecError, match="vectors of another model"):
         index.neighbours(open_model(tiny_folders("mpnet"), few_pairs=True), ("cup", "tea"))
 
 

@@ -1,12 +1,15 @@
+import sqlite3
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
 
-from relvec import RelBERT
+from relvec import RelBERT, RelvecError
 from relvec.model import cached_vectors as module
 from relvec.model.cached_vectors import ModelVectors, PairVectors
 from relvec.pairs import Pair
+from relvec.storage.cache import FILE_NAME, cache_info
 
 PAIRS: list[Pair] = [("Paris", "France"), ("cup", "tea"), ("Paris", "France"), ("barista", "coffee")]
 
@@ -51,3 +54,42 @@ def test_a_pair_too_long_for_the_model_is_cut(tiny: RelBERT, tmp_path: Path) -> 
     rows, known = ModelVectors(tiny, tmp_path).vectors([("word " * 100, "tea")])
     assert np.isfinite(rows).all()
     assert known.all()
+
+
+def test_a_damaged_vector_is_encoded_again(tiny: RelBERT, tmp_path: Path) -> None:
+    expected, _ = ModelVectors(tiny, tmp_path).vectors(PAIRS)
+    with sqlite3.connect(tmp_path / FILE_NAME) as database:
+        database.execute("UPDATE entries SET value = zeroblob(64) WHERE key LIKE 'cup%'")
+    database.close()
+    found, _ = ModelVectors(tiny, tmp_path).vectors(PAIRS)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_rows_stay_in_the_cache_until_they_are_asked_for(tiny: RelBERT, tmp_path: Path) -> None:
+    vectors = ModelVectors(tiny, tmp_path)
+    assert vectors.prepare(PAIRS) == (3, 0)
+    rows, expected = vectors.rows(PAIRS), tiny.encode(PAIRS)
+    assert (len(rows), rows.shape) == (4, (4, 16))
+    np.testing.assert_allclose(rows[1:3], expected[1:3], atol=1e-6)
+    np.testing.assert_allclose(rows[np.array([3, 0])], expected[[3, 0]], atol=1e-6)
+    np.testing.assert_allclose(vectors.rows(PAIRS, normalize=True)[:], tiny.encode(PAIRS, normalize=True), atol=1e-6)
+    assert rows[:0].shape == (0, 16)
+
+
+def test_vectors_that_are_not_finite_never_get_into_the_cache(
+    tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiny, "encode", lambda pairs, **_: np.full((len(pairs), 16), np.nan, dtype=np.float32))
+    with pytest.raises(RelvecError, match="tiny-roberta gives vectors that are not finite"):
+        ModelVectors(tiny, tmp_path).vectors(PAIRS)
+    assert cache_info(tmp_path) == []
+
+
+def test_two_models_at_work_share_one_file(tiny_folder: Path, tmp_path: Path) -> None:
+    models = [RelBERT.from_pretrained(tiny_folder), RelBERT.from_pretrained(tiny_folder, pooling="mask")]
+    threads = [Thread(target=ModelVectors(model, tmp_path).prepare, args=(PAIRS,)) for model in models * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [(space.about, space.entries) for space in cache_info(tmp_path)] == [("tiny-roberta", 3)] * 2

@@ -1,5 +1,8 @@
 import json
-import threading
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +11,17 @@ import pandas as pd
 import pytest
 
 from relvec import RelBERT, RelvecError
-from relvec.model import embed as embedding_file
+from relvec.model import cached_vectors
 from relvec.model.embed import embed_to_file
+from relvec.storage.cache import cache_info
+from relvec.storage.lock import writing
 
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("Paris", "France"), ("cats", "dogs")]
 
 
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding_file, "PAIRS_PER_STEP", 2)
+    monkeypatch.setattr(cached_vectors, "PAIRS_PER_STEP", 2)
 
 
 def test_every_format_holds_the_vectors_in_order(tiny: RelBERT, tmp_path: Path) -> None:
@@ -35,6 +40,13 @@ def test_every_format_holds_the_vectors_in_order(tiny: RelBERT, tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["v.jsonl", "v.npy", "v.npz", "v.parquet"]
 
 
+def test_vectors_are_normalized_on_the_way_to_the_file(tiny: RelBERT, tmp_path: Path) -> None:
+    embed_to_file(tiny, PAIRS, tmp_path / "v.npy", normalize=True)
+    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), tiny.encode(PAIRS, normalize=True), atol=1e-6)
+    assert embed_to_file(tiny, PAIRS, tmp_path / "w.npy") == (0, 4)  # the cache has them as they are
+    np.testing.assert_allclose(np.load(tmp_path / "w.npy"), tiny.encode(PAIRS), atol=1e-6)
+
+
 @pytest.mark.parametrize(
     "pairs",
     [[list(pair) for pair in PAIRS], np.array(PAIRS), pd.DataFrame(PAIRS), (pair for pair in PAIRS)],
@@ -45,110 +57,84 @@ def test_any_collection_of_pairs_is_embedded(tiny: RelBERT, tmp_path: Path, pair
     np.testing.assert_allclose(np.load(tmp_path / "v.npy"), tiny.encode(PAIRS), atol=1e-6)
 
 
-class CrashError(Exception):
-    pass
+EMBEDDING = """
+import sys
+from relvec import RelBERT
+from relvec.model import cached_vectors
+from relvec.model.embed import embed_to_file
+cached_vectors.PAIRS_PER_STEP = 4
+model = RelBERT.from_pretrained(sys.argv[1])
+pairs = [(f"head {number}", f"tail {number}") for number in range(400)]
+print("begun", flush=True)
+print(embed_to_file(model, pairs, sys.argv[2]))
+"""
 
 
-def interrupt_after(model: RelBERT, steps: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Make the model fail after some steps; returns the sizes of the steps it was asked for."""
-    asked: list[int] = []
-    original = model.encode
-
-    def encode(pairs: Any, **options: Any) -> Any:
-        if len(asked) == steps:
-            raise CrashError
-        asked.append(len(pairs))
-        return original(pairs, **options)
-
-    monkeypatch.setattr(model, "encode", encode)
-    return asked
+def embedding(model: Path, output: Path, cache: Path) -> "subprocess.Popen[str]":
+    environment = {**os.environ, "RELVEC_CACHE": str(cache)}
+    command = [sys.executable, "-c", EMBEDDING, str(model), str(output)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
 
-def test_a_broken_off_run_goes_on_where_it_stopped(
-    tiny: RelBERT, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = tmp_path / "v.npy"
-    interrupt_after(tiny, 1, monkeypatch)
-    with pytest.raises(CrashError):
-        embed_to_file(tiny, PAIRS, target)
-    assert not target.exists()
-    with (tmp_path / "v.npy.partial").open("ab") as file:
-        file.write(b"half a row")  # the crash came in the middle of a write
-    again = RelBERT.from_pretrained(tiny_folder)
-    asked = interrupt_after(again, 9, monkeypatch)
-    assert embed_to_file(again, PAIRS, target) == 2
-    assert asked == [2]
-    np.testing.assert_allclose(np.load(target), RelBERT.from_pretrained(tiny_folder).encode(PAIRS), atol=1e-6)
+def test_a_killed_run_resumes_to_the_same_bytes(tiny_folder: Path, tmp_path: Path) -> None:
+    whole, _ = embedding(tiny_folder, tmp_path / "whole.npy", tmp_path / "cache").communicate()
+    assert whole.splitlines()[-1] == "Prepared(encoded=400, cached=0)"
+    killed = embedding(tiny_folder, tmp_path / "v.npy", tmp_path / "other cache")
+    assert killed.stdout is not None
+    killed.stdout.readline()
+    while not cache_info(tmp_path / "other cache"):
+        time.sleep(0.01)
+    killed.kill()
+    killed.communicate()
+    assert not (tmp_path / "v.npy").exists()
+    said, _ = embedding(tiny_folder, tmp_path / "v.npy", tmp_path / "other cache").communicate()
+    assert int(said.splitlines()[-1].split("=")[-1].rstrip(")")) > 0
+    assert (tmp_path / "v.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "other cache", "v.npy", "whole.npy"]
 
 
-def test_another_jobs_leftovers_are_neither_used_nor_lost(
-    tiny: RelBERT, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    interrupt_after(tiny, 1, monkeypatch)
-    with pytest.raises(CrashError):
+def test_a_second_run_of_the_same_output_is_refused(tiny: RelBERT, tmp_path: Path) -> None:
+    with writing(tmp_path / "v.npy"), pytest.raises(RelvecError, match=r"Another run is writing .*v\.npy; wait for it"):
         embed_to_file(tiny, PAIRS, tmp_path / "v.npy")
-    other = RelBERT.from_pretrained(tiny_folder, pooling="mask")
-    with pytest.raises(RelvecError, match=r"v\.npy\.partial holds the vectors of another job .*; .*remove the file"):
-        embed_to_file(other, PAIRS, tmp_path / "v.npy")
-    assert embed_to_file(RelBERT.from_pretrained(tiny_folder), PAIRS, tmp_path / "v.npy") == 2
-    assert [file.name for file in tmp_path.iterdir()] == ["v.npy"]
-
-
-def test_another_job_that_finished_nothing_is_not_in_the_way(
-    tiny: RelBERT, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    interrupt_after(tiny, 0, monkeypatch)
-    with pytest.raises(CrashError):
-        embed_to_file(tiny, PAIRS, tmp_path / "v.npy")
-    assert embed_to_file(RelBERT.from_pretrained(tiny_folder), PAIRS[:3], tmp_path / "v.npy") == 0
-    (tmp_path / "v.npy.partial").write_bytes(b"")  # a kill came before anything was written
-    assert embed_to_file(RelBERT.from_pretrained(tiny_folder), PAIRS, tmp_path / "v.npy") == 0
-
-
-def test_a_file_of_the_users_is_not_taken_for_a_leftover(tiny: RelBERT, tmp_path: Path) -> None:
-    (tmp_path / "v.npz.partial").write_text("my own file")
-    with pytest.raises(RelvecError, match=r"v\.npz\.partial is no unfinished work of relvec; move it"):
-        embed_to_file(tiny, PAIRS, tmp_path / "v.npz")
-    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("v.npz.partial", "my own file")]
-
-
-def test_a_second_run_of_the_same_output_is_refused(
-    tiny: RelBERT, tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected, original = tiny.encode(PAIRS), tiny.encode
-    second = RelBERT.from_pretrained(tiny_folder)
-    refused: list[str] = []
-
-    def run() -> None:
-        with pytest.raises(RelvecError) as caught:
-            embed_to_file(second, PAIRS, tmp_path / "v.npy")
-        refused.append(str(caught.value))
-
-    def encode(pairs: Any, **options: Any) -> Any:
-        run()  # in this thread and in another
-        other = threading.Thread(target=run)
-        other.start()
-        other.join()
-        return original(pairs, **options)
-
-    monkeypatch.setattr(tiny, "encode", encode)
-    assert embed_to_file(tiny, PAIRS, tmp_path / "v.npy") == 0
-    assert len(refused) == 4
-    assert set(refused) == {f"Another run is writing {tmp_path / 'v.npy'}; wait for it or choose another output."}
-    np.testing.assert_allclose(np.load(tmp_path / "v.npy"), expected, atol=1e-6)
-    assert [file.name for file in tmp_path.iterdir()] == ["v.npy"]
-
-
-def test_a_killed_runs_lock_keeps_nobody_out(tiny: RelBERT, tmp_path: Path) -> None:
-    (tmp_path / ".v.npy.partial.lock").touch()
     embed_to_file(tiny, PAIRS, tmp_path / "v.npy")
     assert [file.name for file in tmp_path.iterdir()] == ["v.npy"]
+
+
+def test_a_pair_that_is_too_long_is_named_before_any_work(
+    tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = [*PAIRS, ("word " * 100, "tea")]
+    with monkeypatch.context() as patch:
+        patch.setattr(tiny, "encode", lambda *_, **__: pytest.fail("encoded in vain"))
+        with pytest.raises(RelvecError, match=r"The pair word word .* tokens"):
+            embed_to_file(tiny, pairs, tmp_path / "v.npy")
+    embed_to_file(tiny, pairs, tmp_path / "v.npy", truncate=True)
+    with pytest.raises(RelvecError, match="tokens"):  # although the cache has it now
+        embed_to_file(tiny, pairs, tmp_path / "v.npy")
 
 
 def test_an_impossible_batch_leaves_nothing(tiny: RelBERT, tmp_path: Path) -> None:
     with pytest.raises(RelvecError, match="A batch of 0 pairs is impossible"):
         embed_to_file(tiny, PAIRS, tmp_path / "v.npy", batch_size=0)
     assert not list(tmp_path.iterdir())
+
+
+def test_no_more_than_a_few_vectors_are_in_memory(
+    tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relvec.io.vectors.ROWS_PER_STEP", 2)
+    taken: list[int] = []
+    read = cached_vectors.CachedRows.__getitem__
+
+    def reading(rows: Any, wanted: Any) -> Any:
+        found = read(rows, wanted)
+        taken.append(len(found))
+        return found
+
+    monkeypatch.setattr(cached_vectors.CachedRows, "__getitem__", reading)
+    for name in ("v.jsonl", "v.parquet", "v.txt", "v.bin", "v.npy", "v.npz"):
+        embed_to_file(tiny, PAIRS, tmp_path / name)
+    assert max(taken) == 2
 
 
 @pytest.mark.parametrize("name", ["v.doc", "v", "nowhere/v.npz", ""])

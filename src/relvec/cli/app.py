@@ -33,6 +33,7 @@ COMMANDS = (
     "evaluate",
     "analyse",
     "data",
+    "cache",
 )
 
 

@@ -7,7 +7,7 @@ import typer
 
 from relvec.cli.neighbours import Index
 from relvec.cli.options import BackendOption, Device, Json, Model, load_model, start_quickly
-from relvec.cli.output import print_json, print_table
+from relvec.cli.output import show
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.pairs import Pair, as_word, parse_pair
@@ -28,18 +28,15 @@ def complete(
     """Complete an analogy: which word is to c as b is to a?"""
     (a, b), c = parse_analogy(analogy)
     start_quickly()
-    from relvec.index.completion import complete as completed
-    from relvec.index.pair_index import PairIndex
-    from relvec.index.storage import index_folder
+    from relvec.index import PairIndex
+    from relvec.index import complete as completed
 
-    opened = PairIndex.load(index_folder(index))
+    opened = PairIndex.load(index)
     found = completed(load_model(model, device, backend=backend), opened, a, b, c, k, word_vectors=word_vectors)
-    if json:
-        words = [{"word": word, "score": score} for word, score in found]
-        print_json({"pair": f"{a}:{b}", "head": c, "words": words})
-        return
+    words = [{"word": word, "score": score} for word, score in found]
     table = [[word, f"{score:.3f}"] for word, score in found]
-    print_table(["word", "score"], table, title=f"{a} is to {b} as {c} is to")
+    answer = {"pair": f"{a}:{b}", "head": c, "words": words}
+    show(json, answer, ["word", "score"], table, title=f"{a} is to {b} as {c} is to")
 
 
 def parse_analogy(parts: list[str]) -> tuple[Pair, str]:

@@ -20,17 +20,17 @@ def embed(
         str, typer.Argument(help="A .csv, .tsv, .jsonl or .parquet file, lines of head:tail, or - for stdin.")
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write: .npz, .npy, .jsonl, .parquet, .txt, .bin.")
+        Path, typer.Option("--output", "-o", help="The file to write: .npz, .npy, .jsonl, .parquet, .txt or .bin.")
     ],
     model: Model = DEFAULT_MODEL,
     batch_size: Annotated[int, typer.Option(help="Pairs encoded at once.")] = 64,
     normalize: Annotated[bool, typer.Option("--normalize", help="Make every vector of length 1.")] = False,
     truncate: Annotated[bool, typer.Option("--truncate", help="Cut pairs that are too long for the model.")] = False,
     device: Device = None,
-    backend: BackendOption = "auto",
     dtype: Dtype = "float32",
+    backend: BackendOption = "auto",
 ) -> None:
-    """Write the relation vectors of a file of pairs; a run that was broken off goes on where it stopped."""
+    """Write the relation vectors of a file of pairs; what the cache has of them is not encoded again."""
     rows = read_pairs(pairs)
     is_quick = backend == "numpy" or (len(rows) < FEW and dtype == "float32")
     if is_quick:
@@ -45,5 +45,5 @@ def embed(
     start = time.perf_counter()
     done = embed_to_file(loaded, rows, output, batch_size=batch_size, normalize=normalize, truncate=truncate)
     seconds = time.perf_counter() - start
-    resumed = f", {done:,} of them from an earlier run" if done else ""
-    typer.echo(f"{len(rows):,} pairs{resumed}, {loaded.dim} dimensions, {seconds:.1f} s -> {output}", err=True)
+    known = f" ({done.cached:,} from the cache)" if done.cached else ""
+    typer.echo(f"{len(rows):,} pairs{known}, {loaded.dim} dimensions, {seconds:.1f} s -> {output}", err=True)

@@ -1,26 +1,29 @@
-"""relvec index: make, change and exchange indexes of pairs."""
+"""relvec index: make, change, import and export indexes of pairs."""
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relvec.cli.options import Device, Json, Model
-from relvec.cli.output import print_json, print_table
+from relvec.cli.options import BackendOption, Device, Json, Model, load_model
+from relvec.cli.output import show
 from relvec.hub.catalogue import DEFAULT_MODEL
-from relvec.index.kinds import KINDS, check_kind, faiss
-from relvec.index.storage import check_unused
+from relvec.index.kinds import KINDS, check_kind
 from relvec.io.tables import read_pairs, read_related_pairs
 from relvec.pairs import Pair
 
-app = typer.Typer(help="Make, change and exchange indexes of pairs.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from relvec.model.cached_vectors import Prepared
+
+app = typer.Typer(help="Make, change, import and export indexes of pairs.", no_args_is_help=True)
 
 Pairs = Annotated[
     str, typer.Argument(help="A .csv, .tsv, .jsonl or .parquet file, lines of head:tail, or - for stdin.")
 ]
 Folder = Annotated[Path, typer.Argument(help="The index folder.")]
 AnyFolder = Annotated[Path | None, typer.Argument(help="The index folder; by default the bundled one.")]
+NewFolder = Annotated[Path, typer.Option("--output", "-o", help="The index folder to write.")]
 Kind = Annotated[str, typer.Option(help=f"auto, or one of {', '.join(KINDS)}.")]
 BatchSize = Annotated[int, typer.Option(help="Pairs encoded at once.")]
 Truncate = Annotated[bool, typer.Option("--truncate", help="Cut pairs that are too long for the model.")]
@@ -29,35 +32,28 @@ Truncate = Annotated[bool, typer.Option("--truncate", help="Cut pairs that are t
 @app.command()
 def build(
     pairs: Pairs,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The index folder to write.")],
+    output: NewFolder,
     model: Model = DEFAULT_MODEL,
     kind: Kind = "auto",
     batch_size: BatchSize = 64,
     truncate: Truncate = False,
     device: Device = None,
+    backend: BackendOption = "auto",
 ) -> None:
-    """Encode pairs and index them; a build that was broken off goes on where it stopped.
+    """Encode pairs and index them; a build that was killed resumes.
 
     A column named relation, if there is one, labels the pairs; of several labels of a pair the first is kept.
     """
+    from relvec.index import build_index
+    from relvec.index.storage import check_unused
+
     check_unused(output)
     rows = read_related_pairs(pairs)
-    from relvec.index.building import build_index
-    from relvec.model.relation_model import RelBERT
-
-    faiss()
     check_kind(kind, len(rows))
-    loaded = RelBERT.from_pretrained(model, device=device)
+    loaded = load_model(model, device, backend=backend, few_pairs=False)
+    listed, relations = [pair for pair, _ in rows], [relation for _, relation in rows]
     start = time.perf_counter()
-    done = build_index(
-        loaded,
-        [pair for pair, _ in rows],
-        output,
-        relations=[relation for _, relation in rows],
-        kind=kind,
-        batch_size=batch_size,
-        truncate=truncate,
-    )
+    done = build_index(loaded, listed, output, relations=relations, kind=kind, batch_size=batch_size, truncate=truncate)
     _report(output, time.perf_counter() - start, done)
     _report_labels(rows)
 
@@ -70,15 +66,15 @@ def add(
     batch_size: BatchSize = 64,
     truncate: Truncate = False,
     device: Device = None,
+    backend: BackendOption = "auto",
 ) -> None:
     """Append the pairs that an index does not have yet; those that it has keep their labels."""
-    rows = read_related_pairs(pairs)
-    from relvec.index.building import extend_index
+    from relvec.index import extend_index
     from relvec.index.storage import read_meta
-    from relvec.model.relation_model import RelBERT
 
+    rows = read_related_pairs(pairs)
     read_meta(index)
-    loaded = RelBERT.from_pretrained(model, device=device)
+    loaded = load_model(model, device, backend=backend, few_pairs=False)
     listed, relations = [pair for pair, _ in rows], [relation for _, relation in rows]
     added = extend_index(loaded, listed, index, relations=relations, batch_size=batch_size, truncate=truncate)
     typer.echo(f"{added:,} pairs added -> {index}", err=True)
@@ -88,9 +84,9 @@ def add(
 @app.command()
 def remove(index: Folder, pairs: Pairs) -> None:
     """Take pairs out of an index."""
-    rows = read_pairs(pairs)
-    from relvec.index.pair_index import PairIndex
+    from relvec.index import PairIndex
 
+    rows = read_pairs(pairs)
     with PairIndex.editing(index) as opened:
         removed = opened.remove(rows)
     typer.echo(f"{removed:,} pairs removed -> {index}", err=True)
@@ -116,61 +112,59 @@ def info(index: AnyFolder = None, json: Json = False) -> None:
         "bytes": size,
         "bytes_a_pair": round(size / meta.count, 1),
     }
-    if json:
-        print_json({**facts, "relations": labels})
-    else:
-        print_table(["what", str(folder)], [[name.replace("_", " "), str(value)] for name, value in facts.items()])
+    rows = [[name.replace("_", " "), str(value)] for name, value in facts.items()]
+    show(json, {**facts, "relations": labels}, ["what", str(folder)], rows)
 
 
 @app.command("import")
 def import_(
     vectors: Annotated[Path, typer.Argument(help="Pair vectors: .npz, .parquet, .jsonl, or .txt and .bin (word2vec).")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The index folder to write.")],
+    output: NewFolder,
     model: Model = DEFAULT_MODEL,
     kind: Kind = "auto",
     device: Device = None,
+    backend: BackendOption = "auto",
 ) -> None:
     """Make an index of vectors that the model made before."""
-    from relvec.index.import_export import import_index
+    from relvec.index import import_index
+    from relvec.index.storage import check_unused
     from relvec.io.vectors import check_input
-    from relvec.model.relation_model import RelBERT
 
     check_input(vectors)
     check_unused(output)
-    loaded = RelBERT.from_pretrained(model, device=device)
+    loaded = load_model(model, device, backend=backend)
     start = time.perf_counter()
     import_index(vectors, output, model=loaded, kind=kind)
-    _report(output, time.perf_counter() - start, 0)
+    _report(output, time.perf_counter() - start)
 
 
 @app.command()
 def export(
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="File to write: .npz, .parquet, .jsonl, .txt, .bin; .tsv for pairs alone."),
+        typer.Option(
+            "--output", "-o", help="The file to write: .npz, .parquet, .jsonl, .txt, .bin; .tsv for the pairs alone."
+        ),
     ],
     index: AnyFolder = None,
     model: Model = DEFAULT_MODEL,
     device: Device = None,
+    backend: BackendOption = "auto",
 ) -> None:
     """Write the pairs of an index and their vectors; those of a compressed index are encoded again."""
-    from relvec.index.import_export import export_index, export_pairs
-    from relvec.index.pair_index import PairIndex
-    from relvec.index.storage import index_folder
+    from relvec.index import PairIndex, export_index, export_pairs
     from relvec.io.files import check_place
     from relvec.io.vectors import check_output
 
     if output.suffix.lower() == ".tsv":
         check_place(output)
-        opened = PairIndex.load(index_folder(index))
+        opened = PairIndex.load(index)
         export_pairs(opened, output)
         typer.echo(f"{len(opened):,} pairs -> {output}", err=True)
         return
     check_output(output)
-    opened = PairIndex.load(index_folder(index))
-    from relvec.model.relation_model import RelBERT
-
-    loaded = None if opened.is_exact else RelBERT.from_pretrained(model, device=device)
+    opened = PairIndex.load(index)
+    loaded = None if opened.is_exact else load_model(model, device, backend=backend, few_pairs=False)
     export_index(opened, output, model=loaded)
     typer.echo(f"{len(opened):,} pairs, {opened.dim} dimensions -> {output}", err=True)
 
@@ -183,12 +177,12 @@ def _report_labels(rows: list[tuple[Pair, str]]) -> None:
         typer.echo(f"{lost:,} relation labels left out: a pair keeps the first that it is given", err=True)
 
 
-def _report(folder: Path, seconds: float, done: int) -> None:
+def _report(folder: Path, seconds: float, done: "Prepared | None" = None) -> None:
     from relvec.index.storage import read_meta
 
     meta = read_meta(folder)
-    resumed = f", {done:,} of them from an earlier run" if done else ""
-    rate = (meta.count - done) / max(seconds, 1e-9)
+    known = f" ({done.cached:,} from the cache)" if done and done.cached else ""
+    rate = (done.encoded if done else meta.count) / max(seconds, 1e-9)
     size = (meta.vectors_bytes + meta.pairs_bytes) / meta.count
     held = f"{meta.kind}, {size:.0f} bytes a pair"
-    typer.echo(f"{meta.count:,} pairs{resumed}, {held}, {seconds:.1f} s, {rate:.0f} pairs/s -> {folder}", err=True)
+    typer.echo(f"{meta.count:,} pairs{known}, {held}, {seconds:.1f} s, {rate:.0f} pairs/s -> {folder}", err=True)

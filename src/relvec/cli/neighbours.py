@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from relvec.cli.options import BackendOption, Device, Json, Model, load_model, start_quickly
-from relvec.cli.output import pair_json, print_json, print_table
+from relvec.cli.output import pair_json, show
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.pairs import parse_pair
 
@@ -37,19 +37,13 @@ def neighbours(
     """Find the pairs of an index whose relation is most like that of the given pairs."""
     query = [parse_pair(pair) for pair in pairs]
     start_quickly()
-    from relvec.index.pair_index import PairIndex
-    from relvec.index.storage import index_folder
+    from relvec.index import PairIndex
 
-    opened = PairIndex.load(index_folder(index))
+    opened = PairIndex.load(index)
     loaded = load_model(model, device, backend=backend)
-    found = opened.neighbours(
-        loaded, query, k, rerank=rerank, exclude_shared_words=not shared_words, relations=relation
-    )
-    if json:
-        rows = [{**pair_json(pair), "score": score, "relation": label or None} for pair, score, label in found]
-        print_json({"query": [":".join(pair) for pair in query], "neighbours": rows})
-        return
+    found = opened.neighbours(loaded, query, k, rerank=rerank, shared_words=shared_words, relation=relation)
+    rows = [{**pair_json(pair), "score": score, "relation": label or None} for pair, score, label in found]
     columns = ["pair", "similarity"] + ["relation"] * any(label for _, _, label in found)
     table = [[":".join(pair), f"{score:.3f}", label][: len(columns)] for pair, score, label in found]
     title = f"related as {', '.join(':'.join(pair) for pair in query)}"
-    print_table(columns, table, title=title)
+    show(json, {"query": [":".join(pair) for pair in query], "neighbours": rows}, columns, table, title)

@@ -1,15 +1,15 @@
-"""Making and growing an index folder from long lists of pairs, in steps that survive an interruption."""
+"""Making and growing an index folder from long lists of pairs; what is killed resumes from the cache."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from relvec.errors import RelvecError
-from relvec.index.kinds import check_kind, faiss
+from relvec.index.kinds import check_kind
 from relvec.index.pair_index import PairIndex
 from relvec.index.storage import read_meta, writing
 from relvec.index.vocabulary import distinct_pairs
-from relvec.model.embed import encoded_in_steps
+from relvec.model.cached_vectors import ModelVectors, Prepared
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 
 
@@ -23,35 +23,30 @@ def build_index(
     batch_size: int = BATCH_SIZE,
     truncate: bool = False,
     show_progress: bool | None = None,
-) -> int:
-    """Encode pairs and write their index, replacing one that is there; return how many an earlier run had encoded.
-
-    Finished vectors lie in `<folder>.partial`: the same job, started again, goes on from there.
+) -> Prepared:
+    """Encode pairs and write their index, replacing one that is there; `relations` names the relation of each pair.
 
     >>> from relvec import RelBERT
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> build_index(model, [("Paris", "France"), ("Tokyo", "Japan")], "my.index")
-    0
+    Prepared(encoded=2, cached=0)
     >>> PairIndex.load("my.index").pairs.pairs()
     [('Paris', 'France'), ('Tokyo', 'Japan')]
     """
-    faiss()
-    target = Path(folder).resolve()  # even "." has a name, and so a place beside it
+    target = Path(folder).resolve()
     distinct, labels = distinct_pairs(pairs, relations)
     if not distinct:
         raise RelvecError("There is no pair to index; give at least one.")
     check_kind(kind, len(distinct)).check_size(len(distinct), model.dim)
-    with (
-        writing(target),
-        encoded_in_steps(
-            model, distinct, target, batch_size=batch_size, truncate=truncate, show_progress=show_progress
-        ) as (vectors, done),
-    ):
+    vectors = ModelVectors(model, batch_size=batch_size, show_progress=show_progress)
+    with writing(target, wait=False):
+        prepared = vectors.prepare(distinct, truncate=truncate)
+        rows = vectors.rows(distinct)
         index = PairIndex.of_vectors(
-            distinct, vectors, model=model, relations=labels, kind=kind, show_progress=show_progress
+            distinct, rows, model=model, relations=labels, kind=kind, show_progress=show_progress
         )
         index.write(target)
-    return done
+    return prepared
 
 
 def extend_index(
@@ -78,14 +73,10 @@ def extend_index(
     with writing(target):
         index = PairIndex.load(target, writable=True)
         index.check_model(model)
-        is_new = index.pairs.rows_of(distinct) < 0
-        new = [pair for pair, keep in zip(distinct, is_new, strict=True) if keep]
-        if not new:
-            return 0
-        with encoded_in_steps(
-            model, new, target, batch_size=batch_size, truncate=truncate, show_progress=show_progress
-        ) as (vectors, _):
-            new_labels = [label for label, keep in zip(labels, is_new, strict=True) if keep]
-            index.add(model, new, relations=new_labels, vectors=vectors)
+        new, new_labels = index.lacking(distinct, labels)
+        if new:
+            vectors = ModelVectors(model, batch_size=batch_size, show_progress=show_progress)
+            vectors.prepare(new, truncate=truncate)
+            index.append(new, new_labels, vectors.rows(new))
             index.write(target)
     return len(new)

@@ -1,29 +1,29 @@
 """An index from vectors that a model made before, and the vectors of an index for others."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from relvec.errors import RelvecError
 from relvec.index.pair_index import PairIndex
-from relvec.index.storage import Meta
+from relvec.index.storage import IndexMeta
 from relvec.io.files import written_whole
 from relvec.io.tables import tsv_cell
-from relvec.io.vectors import PairFile, check_output, read_pair_file, write_pair_file
-from relvec.model.embed import encoded_in_steps
+from relvec.io.vectors import check_output, read_pair_file, write_pair_file
+from relvec.model.cached_vectors import ModelVectors
+from relvec.model.model_check import check_same_model
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair
-from relvec.similarity import cosine
+from relvec.storage.lock import writing
 
 SAMPLED = 16
 ALIKE = 0.999  # half precision still reaches it
 
 
-def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: str = "auto") -> Meta:
+def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: str = "auto") -> IndexMeta:
     """Make an index folder of vectors that the model made; of several rows of one pair the first counts.
 
-    Some of the pairs are encoded again, so that vectors of another model are noticed.
+    Some of the pairs are encoded again, so that vectors of another model are refused.
 
     >>> from relvec import RelBERT
     >>> from relvec.model.embed import embed_to_file
@@ -35,21 +35,19 @@ def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: 
     found = read_pair_file(path)
     if not found.pairs:
         raise RelvecError(f"{path} holds no pair; give a file of pair vectors.")
-    if found.vectors.shape[1] != model.dim:
-        width = f"vectors of {found.vectors.shape[1]} dimensions where {model.name} makes {model.dim}"
-        raise RelvecError(f"{path} has {width}; give the model that made them.")
     first: dict[Pair, int] = {}
     for row, pair in enumerate(found.pairs):
         first.setdefault(pair, row)
     rows = list(first.values())
-    _check_origin(path, model, found, rows)
+    sample = [rows[at] for at in np.linspace(0, len(rows) - 1, min(SAMPLED, len(rows))).astype(int)]
+    check_same_model(model, [found.pairs[row] for row in sample], found.vectors[sample], str(path), least=ALIKE)
     vectors = found.vectors if len(rows) == len(found.vectors) else found.vectors[rows]
     relations = [found.relations[row] for row in rows]
     return PairIndex.of_vectors(list(first), vectors, model=model, relations=relations, kind=kind).save(folder)
 
 
 def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = None) -> None:
-    """Write pairs and vectors to a file, in the format of its ending; word2vec files have no place for relations.
+    """Write pairs and vectors to a file, in the format of its ending (`relvec.io.vectors` lists them).
 
     An index that holds whole vectors gives them with length 1; pairs of a compressed one are encoded again.
 
@@ -59,19 +57,21 @@ def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = 
     >>> Path("vectors.txt").read_text().split()[:3]
     ['1', '16', 'ice_cream__cone']
     """
-    target = Path(path)
-    check_output(target)
+    check_output(Path(path))
     index.compact()
-    pairs, relations = index.pairs.pairs(), index.pairs.all_relations()
-    columns = {"relation": relations}
-    if index.is_exact:
-        write_pair_file(target, pairs, index.vectors, columns)
-        return
-    if model is None:
-        raise RelvecError(f"A {index.kind} index keeps no whole vectors; give the model, to encode its pairs again.")
-    index.check_model(model)
-    with encoded_in_steps(model, pairs, target, normalize=True, truncate=True) as (vectors, _):
-        write_pair_file(target, pairs, lambda start, stop: vectors[start:stop], columns)
+    pairs, columns = index.pairs.pairs(), {"relation": index.pairs.all_relations()}
+    with writing(path):
+        if index.is_exact:
+            write_pair_file(path, pairs, index.vectors, columns)
+            return
+        if model is None:
+            fix = "give the model, to encode its pairs again"
+            raise RelvecError(f"A {index.kind} index keeps no whole vectors; {fix}.")
+        index.check_model(model)
+        vectors = ModelVectors(model)
+        vectors.prepare(pairs)
+        rows = vectors.rows(pairs, normalize=True)
+        write_pair_file(path, pairs, lambda start, stop: rows[start:stop], columns)
 
 
 def export_pairs(index: PairIndex, path: str | Path) -> None:
@@ -86,17 +86,5 @@ def export_pairs(index: PairIndex, path: str | Path) -> None:
     index.compact()
     rows = zip(index.pairs.pairs(), index.pairs.all_relations(), strict=True)
     lines = "".join(f"{tsv_cell(head)}\t{tsv_cell(tail)}\t{tsv_cell(relation)}\n" for (head, tail), relation in rows)
-    with written_whole(Path(path)) as partial:
+    with writing(path), written_whole(Path(path)) as partial:
         partial.write_text("head\ttail\trelation\n" + lines, encoding="utf-8")
-
-
-def _check_origin(path: str | Path, model: RelBERT, found: PairFile, rows: Sequence[int]) -> None:
-    """Vectors of another model point elsewhere; the median allows for pairs that were spelled otherwise."""
-    chosen = [rows[at] for at in np.linspace(0, len(rows) - 1, min(SAMPLED, len(rows))).astype(int)]
-    made = model.encode([found.pairs[row] for row in chosen], truncate=True)
-    alike = float(np.median(np.diag(cosine(made, found.vectors[chosen]))))
-    if not alike >= ALIKE:  # true of nan as well
-        raise RelvecError(
-            f"{path} holds vectors of another model than {model.name} (cosine {alike:.2f} on {len(chosen)} pairs); "
-            "give the model that made them."
-        )

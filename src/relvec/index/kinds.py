@@ -1,11 +1,11 @@
-"""How the vectors of an index are held: FAISS index types by name, each with what it costs and what it keeps."""
+"""The kinds of index: how vectors are held, as FAISS index types by name. A new kind is one entry of `KINDS`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isqrt
 from typing import Any
 
-from relvec.errors import RelvecError, did_you_mean
+from relvec.errors import RelvecError, one_of
 
 SMALL = 20_000
 """Up to so many pairs, `auto` keeps the vectors whole: they take 60 MB and a scan takes milliseconds."""
@@ -15,17 +15,15 @@ CODE_BITS = 768
 
 
 def faiss() -> Any:
-    """The FAISS module; it is not part of the base install."""
-    try:
-        import faiss as module
-    except ImportError as error:
-        raise RelvecError("The pair index needs FAISS; run pip install 'relvec[index]'.") from error
+    """FAISS, imported when an index is opened or made."""
+    import faiss as module
+
     return module
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A way of holding unit vectors.
+    """A way of holding unit vectors; `help` and `use` are its row in the documentation.
 
     `rotated_dims` says to how many dimensions vectors of some length are first reduced (PCA, then a random rotation
     that spreads what is left evenly); `make` gives the empty FAISS index for so many dimensions and pairs.
@@ -33,7 +31,8 @@ class Kind:
     """
 
     name: str
-    description: str
+    help: str
+    use: str
     is_exact: bool
     make: Callable[[int, int], Any]
     rotated_dims: Callable[[int], int] | None = None
@@ -95,11 +94,44 @@ def _hnsw(dim: int, pairs: int) -> Any:
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("flat", "float32, every pair compared", True, _flat),
-        Kind("rabitq", "one bit a dimension (RaBitQ), every pair compared", False, _rabitq, _five_sixths),
-        Kind("int8", "half the dimensions, a byte each, every pair compared", False, _int8, _half),
-        Kind("ivfpq", "product quantization in inverted lists", False, _ivfpq, _four_for_each_of_96),
-        Kind("hnsw", "float32 in a graph of neighbours", True, _hnsw),
+        Kind(
+            "flat",
+            "float32, every pair compared",
+            f"chosen up to {SMALL:,} pairs: exact",
+            is_exact=True,
+            make=_flat,
+        ),
+        Kind(
+            "rabitq",
+            "one bit a dimension (RaBitQ), every pair compared",
+            "chosen above: the smallest, a thirtieth of `flat`, and nothing to tune",
+            is_exact=False,
+            make=_rabitq,
+            rotated_dims=_five_sixths,
+        ),
+        Kind(
+            "int8",
+            "half the dimensions, a byte each, every pair compared",
+            "only if asked for: four times the size of `rabitq`, quicker to build",
+            is_exact=False,
+            make=_int8,
+            rotated_dims=_half,
+        ),
+        Kind(
+            "ivfpq",
+            "product codes in inverted lists, some lists compared",
+            "only if asked for: quicker to search, slowest to build of the compressed kinds",
+            is_exact=False,
+            make=_ivfpq,
+            rotated_dims=_four_for_each_of_96,
+        ),
+        Kind(
+            "hnsw",
+            "float32 in a graph of neighbours",
+            "only if asked for: the quickest to search, and larger than `flat`",
+            is_exact=True,
+            make=_hnsw,
+        ),
     )
 }
 
@@ -112,7 +144,4 @@ def check_kind(name: str, pairs: int) -> Kind:
     """
     if name == "auto":
         name = "flat" if pairs <= SMALL else "rabitq"
-    if name not in KINDS:
-        advice = did_you_mean(name, KINDS, otherwise=f"choose auto or one of {', '.join(KINDS)}")
-        raise RelvecError(f"There is no index kind {name!r}; {advice}.")
-    return KINDS[name]
+    return KINDS[one_of("index kind", name, KINDS)]

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
 from relvec.index.kinds import check_kind
-from relvec.index.storage import Meta, read_folder, read_meta, write_folder, writing
-from relvec.index.vector_store import ROWS_PER_STEP, VectorStore
+from relvec.index.storage import IndexMeta, index_folder, read_folder, read_meta, write_folder, writing
+from relvec.index.vector_store import ROWS_PER_STEP, VectorRows, VectorStore
 from relvec.index.vocabulary import Mask, PairVocabulary, distinct_pairs
 from relvec.io.vectors import as_float32
-from relvec.model.model_check import Origin
+from relvec.model.cached_vectors import CachedRows
+from relvec.model.model_check import ModelCheck
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair, Prototype, Relation, as_pairs, as_relation, as_relations, is_single
 from relvec.similarity import Vectors, cosine
@@ -24,7 +25,7 @@ RERANKED = 32
 
 
 class Neighbour(NamedTuple):
-    """A pair of the index, how alike its relation is to the query's, and the name of its relation, if it has one."""
+    """A pair of the index, how similar its relation is to the query's, and the name of its relation, if it has one."""
 
     pair: Pair
     score: float
@@ -36,7 +37,8 @@ class PairIndex:
 
     Vectors are kept with length 1: an index knows directions, not lengths. Up to 20,000 pairs are kept whole (`flat`);
     above, `auto` takes `rabitq`: the smallest of the compressed kinds, at 90 bytes a pair, with nothing to tune
-    (`benchmarks/index.py` prints the numbers).
+    (`benchmarks/index.py` prints the numbers). An index stores its model's vectors for four probe pairs, so that using
+    it with another model raises an error.
 
     >>> from relvec import RelBERT
     >>> model = RelBERT.from_pretrained(tiny_model)
@@ -50,10 +52,10 @@ class PairIndex:
     """
 
     def __init__(
-        self, vectors: VectorStore, pairs: PairVocabulary, origin: Origin, *, is_writable: bool = True
+        self, vectors: VectorStore, pairs: PairVocabulary, made_by: ModelCheck, *, is_writable: bool = True
     ) -> None:
         self.pairs = pairs
-        self.origin = origin
+        self.made_by = made_by
         self._vectors = vectors
         self._is_writable = is_writable
         self._removed = np.zeros(len(pairs), dtype=bool)
@@ -63,7 +65,7 @@ class PairIndex:
     def of(cls, model: RelBERT, pairs: Any, *, relations: Sequence[str] | None = None, kind: str = "auto") -> Self:
         """Encode pairs and index them, in memory; `relations` names the relation of each.
 
-        For a long list, `relvec.index.building.build_index` keeps what is finished on disk.
+        For a long list, `relvec.index.build_index` keeps what is encoded on disk.
         """
         distinct, labels = distinct_pairs(pairs, relations)
         return cls.of_vectors(distinct, model.encode(distinct), model=model, relations=labels, kind=kind)
@@ -87,33 +89,26 @@ class PairIndex:
         >>> PairIndex.of_vectors(pairs, model.encode(pairs), model=model)
         PairIndex(2 pairs, 16 dimensions, kind='flat', model='tiny-roberta')
         """
-        listed, rows = as_pairs(pairs), _as_matrix(vectors)
+        listed = as_pairs(pairs)
         distinct, labels = distinct_pairs(listed, relations)
         if not distinct:
             raise RelvecError("There is no pair to index; give at least one.")
         if len(distinct) < len(listed):
             raise RelvecError(f"{len(listed) - len(distinct)} of the pairs are given more than once; give each once.")
-        if rows.shape != (len(listed), model.dim):
-            shape = " x ".join(map(str, rows.shape))
-            raise RelvecError(
-                f"The vectors are {shape} where {len(listed)} pairs and {model.name} need {len(listed)} x {model.dim}; "
-                "give the vectors that this model made."
-            )
-        _check_finite(listed, rows)
-        vocabulary = PairVocabulary.of(distinct, labels)
+        rows = _checked_rows(listed, vectors, model.dim)
         store = VectorStore.of(rows, check_kind(kind, len(listed)), show_progress)
-        return cls(store, vocabulary, Origin.of(model))
+        return cls(store, PairVocabulary.of(distinct, labels), ModelCheck.of(model))
 
     @classmethod
-    def load(cls, folder: str | Path, *, writable: bool = False) -> Self:
-        """Open an index for searching: it is mapped from disk, not copied, and several processes share it.
+    def load(cls, folder: str | Path | None = None, *, writable: bool = False) -> Self:
+        """Open an index for searching, by default the bundled one; it is mapped from disk, and processes share it.
 
         A `writable` one is read into memory; to change the folder itself, use `editing`.
         """
-        stored = read_folder(Path(folder), mapped=not writable)
-        return cls(stored.vectors, stored.pairs, stored.meta.origin, is_writable=writable)
+        stored = read_folder(index_folder(folder), mapped=not writable)
+        return cls(stored.vectors, stored.pairs, stored.meta.made_by, is_writable=writable)
 
-    def save(self, folder: str | Path) -> Meta:
+    def save(self, folder: str | Path) -> IndexMeta:
         """Write the index as a folder, whole or not at all; what was removed is left out."""
         target = Path(folder)
         with writing(target):
@@ -122,7 +117,7 @@ class PairIndex:
     @classmethod
     @contextmanager
     def editing(cls, folder: str | Path) -> Iterator[Self]:
-        """Load an index, let the block change it, and save it; other writers wait, readers go on.
+        """Load an index, let the block change it, and save it; other writers wait, readers are not disturbed.
 
         >>> from relvec import RelBERT
         >>> model = RelBERT.from_pretrained(tiny_model)
@@ -140,10 +135,10 @@ class PairIndex:
             yield index
             index.write(target)
 
-    def write(self, folder: Path) -> Meta:
+    def write(self, folder: Path) -> IndexMeta:
         """What `save` does, for a caller that holds the lock (`storage.writing`) already."""
         self.compact()
-        return write_folder(folder, self._vectors, self.pairs, self.origin)
+        return write_folder(folder, self._vectors, self.pairs, self.made_by)
 
     def __len__(self) -> int:
         return len(self.pairs) - int(self._removed.sum())
@@ -161,42 +156,26 @@ class PairIndex:
         """Whether the vectors are kept whole."""
         return self._vectors.kind.is_exact
 
-    def add(
-        self,
-        model: RelBERT,
-        pairs: Any,
-        *,
-        relations: Sequence[str] | None = None,
-        vectors: Any = None,
-    ) -> int:
-        """Append the pairs that are not here yet, and return how many; their `vectors` may be known already."""
+    def add(self, model: RelBERT, pairs: Any, *, relations: Sequence[str] | None = None) -> int:
+        """Encode and append the pairs that are not here yet, and return how many they were."""
         self._check_writable()
         self.check_model(model)
-        listed = as_pairs(pairs)
-        self.compact()
-        distinct, labels = distinct_pairs(listed, relations)
-        known = None if vectors is None else _as_matrix(vectors)
-        if known is not None and known.shape != (len(listed), self.dim):
-            shape = " x ".join(map(str, known.shape))
-            raise RelvecError(f"The vectors are {shape}, not {len(listed)} x {self.dim}; give one for each pair.")
-        if known is not None:
-            _check_finite(listed, known)
-        is_new = self.pairs.rows_of(distinct) < 0
-        new = [pair for pair, keep in zip(distinct, is_new, strict=True) if keep]
-        if not new:
-            return 0
-        if known is None:
-            rows = model.encode(new)
-        elif len(new) == len(listed):
-            rows = known  # they may lie on disk, where a choice of them would be a copy in memory
-        else:
-            place = {pair: row for row, pair in reversed(list(enumerate(listed)))}
-            rows = known[[place[pair] for pair in new]]
-        self._vectors.add(rows)
-        new_labels = [label for label, keep in zip(labels, is_new, strict=True) if keep]
-        self.pairs = self.pairs.joined(PairVocabulary.of(new, new_labels))
-        self._removed = np.zeros(len(self.pairs), dtype=bool)
+        new, labels = self.lacking(*distinct_pairs(pairs, relations))
+        if new:
+            self.append(new, labels, model.encode(new))
         return len(new)
+
+    def lacking(self, pairs: Sequence[Pair], relations: Sequence[str]) -> tuple[list[Pair], list[str]]:
+        """Those of distinct pairs that are not here yet, and their relations."""
+        self.compact()
+        rows: list[int] = np.flatnonzero(self.pairs.rows_of(pairs) < 0).tolist()
+        return [pairs[row] for row in rows], [relations[row] for row in rows]
+
+    def append(self, pairs: Sequence[Pair], relations: Sequence[str], vectors: VectorRows) -> None:
+        """Append pairs that are `lacking`, with the vectors of the index's own model."""
+        self._vectors.add(vectors)
+        self.pairs = self.pairs.joined(PairVocabulary.of(pairs, relations))
+        self._removed = np.zeros(len(self.pairs), dtype=bool)
 
     def remove(self, pairs: Any) -> int:
         """Take pairs out, and return how many were there; their vectors go when the index is saved or compacted."""
@@ -220,7 +199,7 @@ class PairIndex:
         """Refuse a model that did not make these vectors; one that has not changed since is not asked again."""
         state = model.state()
         if self._checked is None or self._checked[0]() is not model or self._checked[1] != state:
-            self.origin.check(model)
+            self.made_by.check(model)
             self._checked = weakref.ref(model), state
 
     def neighbours(
@@ -230,18 +209,26 @@ class PairIndex:
         k: int = 10,
         *,
         rerank: int | None = None,
-        exclude_shared_words: bool = True,
-        relations: Iterable[str] | None = None,
+        shared_words: bool = False,
+        relation: str | Iterable[str] | None = None,
     ) -> list[Neighbour]:
-        """The k pairs whose relation is most like that of the query: a pair, or several (the mean of their vectors).
+        """The k pairs whose relation is most similar to the query: a pair, or several (the mean of their vectors).
 
         score(p) = cos(x_query, x_p). Of a compressed index the best `rerank` candidates (32, or 2k if that is more) are
         encoded again, which makes their scores exact; if they are fewer than k, the others keep their estimates. The
-        query's own pairs and their reverses never count, nor, unless told otherwise, does a pair that has a word of
-        the query. `relations` keeps to pairs so labelled.
+        query's own pairs and their reverses never count, nor does a pair that has a word of the query, except with
+        `shared_words`. `relation` keeps to pairs with this label, or one of several.
         """
-        options: dict[str, Any] = {"exclude_shared_words": exclude_shared_words, "relations": relations}
-        return self.neighbours_of_each(model, [as_query(query)], k, rerank=rerank, **options)[0]
+        return self.neighbours_of_each(
+            model, [as_query(query)], k, rerank=rerank, shared_words=shared_words, relation=relation
+        )[0]
+
+    def most_similar(
+        self, model: RelBERT, positive: Any, topn: int = 10, *, shared_words: bool = False
+    ) -> list[tuple[Pair, float]]:
+        """What `neighbours` finds, as gensim gives it: pairs and their similarity to one or more `positive` pairs."""
+        found = self.neighbours(model, positive, topn, shared_words=shared_words)
+        return [(neighbour.pair, neighbour.score) for neighbour in found]
 
     def neighbours_of_each(
         self,
@@ -250,8 +237,8 @@ class PairIndex:
         k: int = 10,
         *,
         rerank: int | None = None,
-        exclude_shared_words: bool = True,
-        relations: Iterable[str] | None = None,
+        shared_words: bool = False,
+        relation: str | Iterable[str] | None = None,
         show_progress: bool | None = False,
     ) -> list[list[Neighbour]]:
         """The neighbours of every query by itself; all are encoded together, and so are all that are ranked again.
@@ -273,10 +260,10 @@ class PairIndex:
             rerank = 0
         elif rerank is None:
             rerank = max(RERANKED, 2 * k)
-        labelled = np.ones(len(self.pairs), dtype=bool) if relations is None else self.pairs.with_relation(relations)
+        labelled = np.ones(len(self.pairs), dtype=bool) if relation is None else self.pairs.with_relation(relation)
         vectors = model.encode(asked, show_progress=show_progress)
         found = [
-            self.search(vector, max(k, rerank), labelled & ~self._excluded(query, exclude_shared_words))
+            self.search(vector, max(k, rerank), labelled & ~self._excluded(query, shared_words))
             for query, vector in zip(asked, vectors, strict=True)
         ]
         exact = self._exact_vectors(model, {int(row) for _, rows in found for row in rows[:rerank]}, show_progress)
@@ -300,10 +287,10 @@ class PairIndex:
             raise RelvecError(f"A {self.kind} index keeps no whole vectors; encode its pairs with the model.")
         return self._vectors.get(start, len(self.pairs) if stop is None else stop)
 
-    def _excluded(self, query: Relation, exclude_shared_words: bool) -> Mask:
+    def _excluded(self, query: Relation, shared_words: bool) -> Mask:
         """The query's own pairs and their reverses, or all that have a word of it."""
         pairs = query.pairs if isinstance(query, Prototype) else (query,)
-        if exclude_shared_words:
+        if not shared_words:
             return self.pairs.with_word({word for pair in pairs for word in pair})
         excluded = np.zeros(len(self.pairs), dtype=bool)
         for pair in pairs:
@@ -341,26 +328,22 @@ class PairIndex:
             raise RelvecError("This index was opened for reading; open it with PairIndex.editing to change it.")
 
     def __repr__(self) -> str:
-        return f"PairIndex({len(self):,} pairs, {self.dim} dimensions, kind={self.kind!r}, model={self.origin.model!r})"
+        held = f"{len(self):,} pairs, {self.dim} dimensions, kind={self.kind!r}"
+        return f"PairIndex({held}, model={self.made_by.model!r})"
 
 
-def _as_matrix(vectors: Any) -> Vectors:
-    """Lists and tensors as arrays; an array that lies on disk stays there."""
-    try:
-        return vectors if isinstance(vectors, np.ndarray) else as_float32(vectors)
-    except (TypeError, ValueError) as error:
-        raise RelvecError(
-            f"The vectors are no table of numbers ({error}); give a row of numbers for each pair."
-        ) from error
-
-
-def _check_finite(pairs: Sequence[Pair], vectors: Vectors) -> None:
-    for start in range(0, len(vectors), ROWS_PER_STEP):
-        is_finite = np.isfinite(as_float32(vectors[start : start + ROWS_PER_STEP])).all(axis=1)
+def _checked_rows(pairs: Sequence[Pair], vectors: Any, dim: int) -> VectorRows:
+    """A finite row for each pair; what comes from the cache is finite and stays there."""
+    rows: VectorRows = vectors if hasattr(vectors, "shape") else as_float32(vectors)
+    if rows.shape != (len(pairs), dim):
+        shape = " x ".join(map(str, rows.shape))
+        raise RelvecError(f"The vectors are {shape}, not {len(pairs)} x {dim}; give those that this model made.")
+    for start in range(0, 0 if isinstance(rows, CachedRows) else len(rows), ROWS_PER_STEP):
+        is_finite = np.isfinite(as_float32(rows[start : start + ROWS_PER_STEP])).all(axis=1)
         if not is_finite.all():
-            head, tail = pairs[start + int(np.argmin(is_finite))]
-            problem = f"The vector of {head}:{tail} has a number that is not finite"
-            raise RelvecError(f"{problem}; mend it or leave the pair out.")
+            pair = ":".join(pairs[start + int(np.argmin(is_finite))])
+            raise RelvecError(f"The vector of {pair} has a number that is not finite; mend it or leave the pair out.")
+    return rows
 
 
 def as_query(query: Any) -> Relation:

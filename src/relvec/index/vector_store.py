@@ -1,7 +1,7 @@
 """Unit vectors in a FAISS index: filled, searched, read back and written."""
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,17 @@ NARROW = 0.1  # below this share of allowed rows, a graph or list search would m
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+
+class VectorRows(Protocol):
+    """A table of vectors that may lie on disk: `rows[10:20]` and `rows[[3, 1]]` are arrays."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any, /) -> Any: ...
 
 
 class VectorStore:
@@ -37,8 +48,8 @@ class VectorStore:
         self._index = index
 
     @classmethod
-    def of(cls, vectors: Vectors, kind: Kind, show_progress: bool | None = False) -> Self:
-        """Learn the compression from a sample of the vectors and put all of them in; they may lie on disk."""
+    def of(cls, vectors: VectorRows, kind: Kind, show_progress: bool | None = False) -> Self:
+        """Learn the compression from a sample of the vectors, and put all of them in."""
         library = faiss()
         count, dim = vectors.shape
         kind.check_size(count, dim)
@@ -61,7 +72,7 @@ class VectorStore:
     def dim(self) -> int:
         return int(self._index.d)
 
-    def add(self, vectors: Vectors, show_progress: bool | None = False) -> None:
+    def add(self, vectors: VectorRows, show_progress: bool | None = False) -> None:
         """Append rows."""
         with progress_bar(len(vectors), "Indexing", show=show_progress) as bar:
             for start in range(0, len(vectors), ROWS_PER_STEP):
@@ -143,11 +154,11 @@ class VectorStore:
         return library.downcast_index(self._index.index) if is_rotated else self._index
 
 
-def _unit(vectors: Vectors) -> Vectors:
+def _unit(vectors: Any) -> Vectors:
     return np.ascontiguousarray(normalized(as_float32(vectors)))
 
 
-def _sample(vectors: Vectors) -> Vectors:
+def _sample(vectors: VectorRows) -> Vectors:
     rows = np.random.default_rng(0).permutation(len(vectors))[:TRAINING_ROWS]
     return _unit(vectors[np.sort(rows)])
 

@@ -15,7 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -172,9 +172,12 @@ def _read_npz(path: Path) -> PairFile:
 
 
 def _write_npz(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns) -> None:
-    arrays: dict[str, Any] = {name: np.array(column) for name, column in {**_words(pairs), **columns}.items()}
-    with path.open("wb") as file:
-        np.savez_compressed(file, **arrays, vectors=rows(0, len(pairs)))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, column in {**_words(pairs), **columns}.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.save(file, np.array(column))
+        with archive.open("vectors.npy", "w", force_zip64=True) as file:
+            _write_array(file, len(pairs), rows)
 
 
 def _read_npy(path: Path) -> PairFile:
@@ -183,7 +186,15 @@ def _read_npy(path: Path) -> PairFile:
 
 def _write_npy(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns) -> None:
     with path.open("wb") as file:
-        np.save(file, rows(0, len(pairs)))
+        _write_array(file, len(pairs), rows)
+
+
+def _write_array(file: IO[bytes], count: int, rows: RowsOf) -> None:
+    """What `np.save` writes, without all vectors in memory."""
+    header = {"descr": "<f4", "fortran_order": False, "shape": (count, rows(0, 1).shape[1])}
+    np.lib.format.write_array_header_1_0(file, header)
+    for start, stop in _steps(count):
+        file.write(rows(start, stop).astype("<f4").tobytes())
 
 
 def _read_jsonl(path: Path) -> PairFile:

@@ -1,19 +1,26 @@
-"""What evaluates as vectors of pairs: a protocol, and RelBERT models with a disk cache behind them."""
+"""Vectors of pairs: what evaluates as such, and a model with the cache behind it.
+
+Whatever encodes many pairs does it here: `embed`, `index build`, `index export`, evaluation, distillation. Every vector
+goes to the one cache file (`relvec.storage.cache`) before it is used, as float32 under the model's fingerprint and
+`head<tab>tail`. So a run that was killed resumes, no pair is encoded twice by one model, and `embed` holds few vectors
+in memory. The price is disk: a vector of 768 dimensions takes 3 kB there besides its place in the output.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from relvec.errors import RelvecError
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
-from relvec.similarity import Vectors
-from relvec.storage.encoding_cache import EncodingCache
+from relvec.similarity import Vectors, normalized
+from relvec.storage.cache import Cache
 
-PAIRS_PER_STEP = 256  # some seconds of work on two cores: what a kill may lose
+PAIRS_PER_STEP = 512  # some seconds of work on two cores: what a kill may lose
 
 Known = NDArray[np.bool_]
 
@@ -35,8 +42,21 @@ class PairVectors(Protocol):
         ...
 
 
+class Prepared(NamedTuple):
+    """How many distinct pairs were encoded now, and how many were in the cache before."""
+
+    encoded: int
+    cached: int
+
+
 class ModelVectors:
-    """The vectors of a RelBERT; each distinct pair is encoded once, ever, if there is a cache folder."""
+    """The vectors of a model; each distinct pair is encoded once, ever.
+
+    >>> from relvec import RelBERT
+    >>> vectors = ModelVectors(RelBERT.from_pretrained(tiny_model))
+    >>> vectors.prepare([("Paris", "France"), ("cup", "tea")]), vectors.prepare([("cup", "tea")])
+    (Prepared(encoded=2, cached=0), Prepared(encoded=0, cached=1))
+    """
 
     has_direction = True
 
@@ -52,26 +72,79 @@ class ModelVectors:
         self.model = model
         self.name = name or model.name
         self.fingerprint = model.fingerprint
-        self._cache = EncodingCache(self.fingerprint, model.dim, cache_folder)
+        self._cache = Cache(f"vectors {self.fingerprint}", about=model.name, folder=cache_folder)
         self._batch_size = batch_size
         self._show_progress = show_progress
 
     def vectors(self, pairs: Sequence[Pair]) -> tuple[Vectors, Known]:
-        """The vectors of pairs, encoded first where the cache lacks them."""
+        """The vectors of pairs, encoded first where the cache lacks them; a pair too long for the model is cut."""
         self.prepare(pairs)
-        return self._cache.get(pairs), np.ones(len(pairs), dtype=bool)
+        return self.rows(pairs)[:], np.ones(len(pairs), dtype=bool)
 
     def missing(self, pairs: Sequence[Pair]) -> list[Pair]:
         """The distinct pairs that the cache lacks."""
-        return self._cache.missing(pairs)
+        pair_of = {_key(pair): pair for pair in pairs}
+        return [pair_of[key] for key in self._cache.missing(pair_of)]
 
-    def prepare(self, pairs: Sequence[Pair]) -> None:
-        """What the cache lacks is encoded and put there, step by step, so that an interruption loses little."""
-        missing = self.missing(pairs)
+    def prepare(self, pairs: Sequence[Pair], *, truncate: bool = True) -> Prepared:
+        """Encode what the cache lacks, step by step; without `truncate`, a pair that is too long is refused first."""
+        distinct = list(dict.fromkeys(pairs))
+        if not truncate:
+            for start in range(0, len(distinct), PAIRS_PER_STEP):
+                self.model.token_ids(distinct[start : start + PAIRS_PER_STEP])
+        missing = self.missing(distinct)
+        # Of similar length: a step then has little padding.
+        missing.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
         with progress_bar(len(missing), f"Encoding with {self.name}", show=self._show_progress) as bar:
-            # Of like length: a step then has little padding.
-            missing.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
             for start in range(0, len(missing), PAIRS_PER_STEP):
                 step = missing[start : start + PAIRS_PER_STEP]
-                self._cache.add(step, self.model.encode(step, batch_size=self._batch_size, truncate=True))
+                self._encoded(step)
                 bar.update(len(step))
+        return Prepared(len(missing), len(distinct) - len(missing))
+
+    def rows(self, pairs: Sequence[Pair], *, normalize: bool = False) -> "CachedRows":
+        """The vectors of prepared pairs, left in the cache until they are asked for."""
+        return CachedRows(self, pairs, normalize)
+
+    def read(self, pairs: Sequence[Pair]) -> Vectors:
+        """The vectors of a few prepared pairs; one that is damaged in the cache is encoded again."""
+        found = self._cache.get(map(_key, pairs))
+        found |= self._encoded([pair for pair in dict.fromkeys(pairs) if _key(pair) not in found])
+        numbers = np.frombuffer(b"".join(found[_key(pair)] for pair in pairs), dtype="<f4")
+        return numbers.reshape(len(pairs), self.model.dim)
+
+    def _encoded(self, pairs: list[Pair]) -> dict[str, bytes]:
+        """Encode pairs, put them into the cache, and return what lies there now."""
+        if not pairs:
+            return {}
+        vectors = self.model.encode(pairs, batch_size=self._batch_size, truncate=True)
+        if not np.isfinite(vectors).all():
+            raise RelvecError(f"{self.name} gives vectors that are not finite; its weights are damaged: get it anew.")
+        made = {_key(pair): vector.astype("<f4").tobytes() for pair, vector in zip(pairs, vectors, strict=True)}
+        self._cache.add(made)
+        return made
+
+
+class CachedRows:
+    """Vectors of prepared pairs as a table that stays on disk: `rows[10:20]` or `rows[[3, 1]]` is an array."""
+
+    def __init__(self, source: ModelVectors, pairs: Sequence[Pair], normalize: bool) -> None:
+        self.shape = (len(pairs), source.model.dim)
+        self._source = source
+        self._pairs = pairs
+        self._normalize = normalize
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> Vectors:
+        pairs = self._pairs[rows] if isinstance(rows, slice) else [self._pairs[row] for row in rows]
+        found = np.empty((len(pairs), self.shape[1]), dtype=np.float32)
+        for start in range(0, len(pairs), PAIRS_PER_STEP):
+            step = pairs[start : start + PAIRS_PER_STEP]
+            found[start : start + len(step)] = self._source.read(step)
+        return normalized(found) if self._normalize else found
+
+
+def _key(pair: Pair) -> str:
+    return "\t".join(pair)

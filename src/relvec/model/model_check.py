@@ -1,10 +1,11 @@
-"""Whose vectors are these? A model is known by the vectors that it gives to a few pairs.
+"""Is this the same model? A model is known by the vectors that it gives to a few pairs.
 
 A checksum of the weights would tell too much: an adapter that another processor merges into its base gives weights that
 differ in their last bits, so that an index would be refused by the very model that made it. It would also take longer.
 """
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -12,22 +13,38 @@ import numpy as np
 
 from relvec.errors import RelvecError
 from relvec.model.relation_model import RelBERT
+from relvec.pairs import Pair
 from relvec.similarity import Vectors, cosine
 
 PROBES = [("Paris", "France"), ("barista", "coffee"), ("hot", "cold"), ("wheel", "car")]
 ALIKE = 0.9999  # another prompt, pooling, seed or step of training is further off; arithmetic is not
 
 
+def check_same_model(
+    model: RelBERT, pairs: Sequence[Pair], vectors: Vectors, what: str, *, least: float = ALIKE
+) -> None:
+    """Refuse a model that gives the pairs other vectors; `what` holds the known ones. A single odd pair is allowed."""
+    alike, seen = 0.0, f"{vectors.shape[1]} dimensions where it makes {model.dim}"
+    if vectors.shape[1] == model.dim:
+        alike = float(np.median(np.diag(cosine(model.encode(pairs, truncate=True), vectors))))
+        seen = f"cosine {alike:.4f} on {len(pairs)} pairs"
+    if not alike >= least:  # nan is not alike
+        raise RelvecError(
+            f"{what} holds vectors of another model than {model.name} ({seen}); "
+            "use the model that made them, with its own prompt and pooling."
+        )
+
+
 @dataclass(frozen=True)
-class Origin:
-    """The model that made the vectors of an index: its name, the checksum of its weights, its vectors of `PROBES`.
+class ModelCheck:
+    """The model behind stored vectors: its name, the checksum of its weights, its vectors of `PROBES`.
 
     >>> from relvec import RelBERT
-    >>> origin = Origin.of(RelBERT.from_pretrained(tiny_model))
-    >>> origin.check(RelBERT.from_pretrained(tiny_model))
-    >>> origin.check(RelBERT.from_pretrained(tiny_model, pooling="mask"))
+    >>> made_by = ModelCheck.of(RelBERT.from_pretrained(tiny_model))
+    >>> made_by.check(RelBERT.from_pretrained(tiny_model))
+    >>> made_by.check(RelBERT.from_pretrained(tiny_model, pooling="mask"))
     Traceback (most recent call last):
-    relvec.errors.RelvecError: The index was made with another model (tiny-roberta) than this ...
+    relvec.errors.RelvecError: The index of tiny-roberta holds vectors of another model than ...
     """
 
     model: str
@@ -47,12 +64,4 @@ class Origin:
 
     def check(self, model: RelBERT) -> None:
         """Refuse a model whose vectors are others."""
-        known = self.vectors
-        alike = 0.0
-        if known.shape[1] == model.dim:
-            alike = float(np.diag(cosine(model.encode(PROBES, truncate=True), known)).min())
-        if not alike >= ALIKE:  # nan is not alike
-            raise RelvecError(
-                f"The index was made with another model ({self.model}) than this {model.name} (cosine {alike:.4f} on "
-                "the same pairs); use that model, with its own prompt and pooling, or build an index with this one."
-            )
+        check_same_model(model, PROBES, self.vectors, f"The index of {self.model}")

@@ -1,0 +1,31 @@
+"""relvec cache: what has been computed and kept, and how to be rid of it."""
+
+import typer
+
+from relvec.cli.options import Json
+from relvec.cli.output import show
+from relvec.storage.cache import cache_folder, cache_info, clear_cache
+
+app = typer.Typer(help="Show or empty the cache of computed vectors and scores.", no_args_is_help=True)
+
+
+@app.command()
+def info(json: Json = False) -> None:
+    """Show what the cache holds: vectors by model, likelihoods, counts, fitted classifiers."""
+    spaces = [
+        {"what": space.name.rpartition(" ")[0] or space.name, "of": space.about, "entries": space.entries}
+        | {"megabytes": round(space.value_bytes / 1e6, 1)}
+        for space in cache_info()
+    ]
+    columns = ["what", "of", "entries", "MB"]
+    rows = [[str(value) for value in space.values()] for space in spaces]
+    show(json, spaces, columns, rows, title=str(cache_folder()))
+
+
+@app.command()
+def clear() -> None:
+    """Remove all that was computed; fetched models stay. It is computed again when it is needed."""
+    spaces = cache_info()
+    clear_cache()
+    freed = sum(space.value_bytes for space in spaces) / 1e6
+    typer.echo(f"{sum(space.entries for space in spaces):,} entries, {freed:,.1f} MB removed", err=True)
