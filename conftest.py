@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from transformers import (
 )
 
 from relvec.model.torch_backend import TorchRelBERT
+from relvec.storage.lock import writing
 
 torch.set_num_threads(1)  # tiny models only lose by sharing their work
 
@@ -143,14 +145,16 @@ def build_tiny(architecture: str, folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Ask for an architecture, get the folder of a tiny model (built once)."""
-    root = tmp_path_factory.mktemp("models")
-    built: dict[str, Path] = {}
+    """Ask for an architecture, get the folder of a tiny model; all workers of a run share it."""
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
 
+    @cache
     def folder_of(architecture: str) -> Path:
-        if architecture not in built:
-            built[architecture] = build_tiny(architecture, root / f"tiny-{architecture}")
-        return built[architecture]
+        folder = root / "models" / f"tiny-{architecture}"
+        with writing(root / "models" / f"building-{architecture}", wait=True):
+            return folder if folder.is_dir() else build_tiny(architecture, folder)
 
     return folder_of
 
