@@ -19,4 +19,4 @@ docs:
 	mkdocs build --strict
 
 tables:
-	python docs/make_tables.py
+	python tools/make_tables.py

@@ -13,7 +13,7 @@ from relvec.cli.app import make_app
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-_spec = importlib.util.spec_from_file_location("make_tables", ROOT / "docs" / "make_tables.py")
+_spec = importlib.util.spec_from_file_location("make_tables", ROOT / "tools" / "make_tables.py")
 assert _spec is not None
 assert _spec.loader is not None
 make_tables = importlib.util.module_from_spec(_spec)
