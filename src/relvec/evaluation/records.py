@@ -1,58 +1,96 @@
-"""Results that stay: one JSON file for each system, task and dataset, and its predictions beside it.
+"""Results that are kept: a line of `records.jsonl` for each system, task and dataset, and its predictions beside it.
 
-A record holds numbers, no words of a benchmark and no path of a machine, so that it can be published; the predictions,
-a file of their own, may hold the benchmark's pairs, and no table needs them.
+A record contains numbers, no word of a benchmark and no path of a machine, so it can be published. Predictions, in
+`predictions/`, may contain a benchmark's words; no table needs them.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict
 
 from relvec import __version__
 from relvec.errors import RelvecError
 from relvec.evaluation.portable import portable, portable_facts
-from relvec.evaluation.record_check import read_fields
 from relvec.io.files import written_whole
+from relvec.settings import Settings
+from relvec.storage.lock import writing
 
+RECORDS_NAME = "records.jsonl"
+PREDICTIONS_NAME = "predictions"
 LONGEST_NAME_BYTES = 150
 
+Share = float | None
+"""In per cent; None where it could not be computed."""
+Count = Annotated[int, Field(ge=0)]
+BreakDown = dict[str, dict[str, float]]
 
-@dataclass(frozen=True)
-class Record:
+
+class Metrics(TypedDict, total=False):
+    """The numbers that tables show; a task may have others."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+
+    accuracy: Share
+    solved: Share
+    macro_f1: Share
+    micro_f1: Share
+    loss: Share
+    in_order: Share
+    interval: Annotated[list[float], Field(min_length=2, max_length=2)]
+    questions: Count
+    ties: Count
+    problems: Count
+    relations: Count
+    triples: Count
+    pairs: Count | dict[str, Count]
+    out_of_vocabulary: Count | dict[str, Count]
+    by_category: BreakDown
+    by_relation: BreakDown
+    by_type: BreakDown
+    by_class: BreakDown
+
+
+class Facts(TypedDict, total=False):
+    """What describes a system."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+
+    kind: str
+    base: str
+
+
+class Record(Settings):
     """What a system scored on one part of one dataset.
 
     `system` is the name of the row in a table; records that differ only in `fingerprint` are seeds of one system.
-    `settings` are what was chosen (scoring, out-of-vocabulary policy, seed), `facts` what describes the system
-    (base model, template, training data), `metrics` the numbers, and `configuration` among them what was chosen on
-    validation data. `data` is a checksum of the dataset where the record stands for work that need not be done again.
+    `settings` are what was chosen (scoring, out-of-vocabulary policy, seed), `facts` what describes the system (base
+    model, template, training data), `metrics` the numbers, and `configuration` among them what was chosen on validation
+    data. `data` is a checksum of the dataset where the record stands for work that need not be done again.
     """
 
-    task: str
+    task: Literal["analogy", "classification", "mapping", "loss"]
     system: str
     dataset: str
     part: str
     fingerprint: str
     settings: dict[str, Any]
-    metrics: dict[str, Any]
-    facts: dict[str, Any] = field(default_factory=dict)
+    metrics: Metrics
+    facts: Facts = Field(default_factory=Facts)
     command: str = ""
     data: str = ""
     version: str = __version__
 
     @property
-    def path(self) -> Path:
-        """Where the record lies below the runs folder."""
-        scalars = {name: value for name, value in self.settings.items() if isinstance(value, str | int | float)}
-        variant = "-".join(value if isinstance(value, str) else f"{name}{value}" for name, value in scalars.items())
-        dataset = file_name(self.dataset)
-        if dataset != self.dataset:  # a path: a/b.jsonl and a_b.jsonl shall stay apart
-            dataset += f"-{_checksum(self.dataset)}"
-        name = f"{self.task}-{dataset}-{self.part}-{variant}-{self.fingerprint[:8]}"
-        return Path(file_name(self.system)) / f"{file_name(name)}.json"
+    def key(self) -> str:
+        """A file name that tells records apart: the system and, for the rest, a checksum."""
+        told = [self.task, self.dataset, self.part, self.fingerprint, self.settings]
+        return f"{file_name(self.system)}-{_checksum(json.dumps(told, sort_keys=True, default=str))}"
 
 
 def file_name(text: str) -> str:
@@ -72,55 +110,66 @@ def _checksum(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str, Any]] = ()) -> Path:
-    """Write a record below the runs folder, and its predictions as JSON Lines beside it; return the record's file."""
-    path = Path(runs) / record.path
-    public = replace(record, facts=portable_facts(record.facts), command=portable(record.command))
-    lines = [json.dumps(prediction, ensure_ascii=False) + "\n" for prediction in predictions]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if lines:
-            with written_whole(path.with_suffix(".predictions.jsonl")) as partial:
+def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str, Any]] = ()) -> None:
+    """Keep a record, in place of one with the same key, and its predictions.
+
+    >>> record = Record(task="analogy", system="tiny", dataset="sat", part="test", fingerprint="a1", settings={},
+    ...                 metrics={"accuracy": 50.0})
+    >>> save_record(record, "runs")
+    >>> load_records("runs") == [record]
+    True
+    """
+    public = record.changed({"facts": portable_facts(dict(record.facts)), "command": portable(record.command)})
+    path = Path(runs) / RECORDS_NAME
+    with writing(path, wait=True):
+        kept = {each.key: each for each in _read(path)} | {record.key: public}
+        if lines := [json.dumps(prediction, ensure_ascii=False) + "\n" for prediction in predictions]:
+            target = _predictions_file(record, runs)
+            target.parent.mkdir(exist_ok=True)
+            with written_whole(target) as partial:
                 partial.write_text("".join(lines), encoding="utf-8")
         with written_whole(path) as partial:
-            partial.write_text(json.dumps(asdict(public), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise RelvecError(f"Cannot write {path}: {error.strerror}; choose another runs folder.") from error
-    return path
+            partial.write_text("".join(f"{_line(each)}\n" for each in kept.values()), encoding="utf-8")
 
 
 def find_record(record: Record, runs: str | Path) -> Record | None:
     """The saved record of the same system, dataset and settings, if there is one."""
-    path = Path(runs) / record.path
-    if not path.is_file():
-        return None
-    saved = _read(path)
-    decisive = ("task", "system", "dataset", "part", "fingerprint", "settings", "data")
-    return saved if all(getattr(saved, name) == getattr(record, name) for name in decisive) else None
+    saved = (each for each in _read(Path(runs) / RECORDS_NAME) if each.key == record.key)
+    return next((each for each in saved if each.data == record.data), None)
 
 
 def load_records(runs: str | Path) -> list[Record]:
-    """Every record below a folder, in the order of their paths."""
-    folder = Path(runs)
-    if not folder.is_dir():
-        raise RelvecError(f"There is no folder {folder}; run `relvec evaluate` with --runs {folder} first.")
-    # A name with a dot in front is a record that is just being written, or one that a kill left half written.
-    return [_read(path) for path in sorted(folder.glob("*/*.json")) if not path.name.startswith(".")]
+    """Every record of a folder."""
+    path = Path(runs) / RECORDS_NAME
+    if not path.is_file():
+        raise RelvecError(f"There is no {path}; run `relvec evaluate` with --runs {runs} first.")
+    return list(_read(path))
 
 
 def load_predictions(record: Record, runs: str | Path) -> list[dict[str, Any]]:
     """The predictions that were saved with a record."""
-    path = (Path(runs) / record.path).with_suffix(".predictions.jsonl")
+    path = _predictions_file(record, runs)
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line] if path.is_file() else []
+
+
+def _predictions_file(record: Record, runs: str | Path) -> Path:
+    return Path(runs) / PREDICTIONS_NAME / f"{record.key}.jsonl"
+
+
+def _read(path: Path) -> Iterator[Record]:
     if not path.is_file():
-        return []
-    try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
-    except ValueError as error:
-        raise RelvecError(f"{path} holds no predictions of relvec ({error}); remove it.") from error
+        return
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+        if line:
+            try:
+                fields = dict(json.loads(line))
+            except (ValueError, TypeError) as error:
+                raise RelvecError(f"{path}, line {number}: not a record ({error}); mend or remove the line.") from error
+            yield Record.checked(fields, where=f"{path}, line {number}: ")
 
 
-def _read(path: Path) -> Record:
-    return Record(**read_fields(path))
+def _line(record: Record) -> str:
+    return json.dumps(record.as_dict(), ensure_ascii=False)
 
 
 def of_task(records: Sequence[Record], task: str) -> list[Record]:
