@@ -96,7 +96,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default=DEFAULT_MODEL, help="a name, a folder or a hub id")
     parser.add_argument("--index", type=Path, help="an index of that model; by default the bundled one")
-    parser.add_argument("--page", type=Path, default=EXPERIMENTS / "neighbours.md", help="the page whose tables are filled")
+    parser.add_argument(
+        "--page", type=Path, default=EXPERIMENTS / "neighbours.md", help="the page whose tables are filled"
+    )
     options = parser.parse_args()
     index = PairIndex.load(options.index)
     rows = targets(RelBERT.from_pretrained(options.model), index)

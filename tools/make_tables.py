@@ -99,7 +99,7 @@ def baselines() -> list[list[str]]:
             f"`{baseline.name}`",
             baseline.description,
             ", ".join(baseline.tasks),
-            "; ".join(f"`{name}`: {meaning}" for name, meaning in baseline.settings.items()) or "-",
+            "; ".join(f"`{name}`: {meaning}" for name, meaning in baseline.setting_texts().items()) or "-",
         ]
         for baseline in BASELINES.values()
     ]

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, load_labelled
 from relvec.errors import RelvecError
+from relvec.evaluation.classification import Classification
 from relvec.evaluation.records import Record, file_name
-from relvec.evaluation.runner import classification_records
 from relvec.evaluation.systems import model_facts, vector_system
+from relvec.evaluation.task import run_task
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.relation_model import RelBERT
 from relvec.training.checkpoint import CHECKPOINT_NAME
@@ -103,9 +104,7 @@ def unseen_category(
         model = RelBERT.from_pretrained(folder / name)
         vectors = ModelVectors(model, name=f"{folder.absolute().name}/{name}", show_progress=show_progress)
         system = vector_system(vectors, model_facts(model, str(folder / name)))
-        records = classification_records(
-            system, parts, runs, seed=seed, jobs=jobs, command=command, show_progress=show_progress
-        )
+        records = run_task(Classification(seed=seed, jobs=jobs), system, parts, runs, command)
         scores.append({record.dataset: _scores(record) for record in records})
     return UnseenCategory(category, *scores)
 

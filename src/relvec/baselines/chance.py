@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from relvec.baselines.baseline import FACTS, Baseline, Context, always
 from relvec.data.benchmarks.analogy import Question
-from relvec.evaluation.analogy import Scores
+from relvec.evaluation.systems import Scores, System
 
 
 class Chance:
@@ -20,3 +21,11 @@ class Chance:
 
     def scores(self, questions: Sequence[Question]) -> list[Scores]:
         return [np.full(len(question.choices), np.nan) for question in questions]
+
+
+def _build(settings: object, context: Context) -> System:
+    solver = Chance()
+    return System(context.name or solver.name, always(solver), facts=FACTS, out_of_vocabulary="chance")
+
+
+BASELINE = Baseline("random", "a random choice, by its expected accuracy", _build)

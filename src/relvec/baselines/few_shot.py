@@ -4,17 +4,19 @@ import hashlib
 import random
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
+from pydantic import Field
 
+from relvec.baselines.baseline import FACTS, Baseline, Context
 from relvec.baselines.likelihood import ChatModel, Likelihood, LikelihoodModel
-from relvec.data.benchmarks.analogy import Question
+from relvec.data.benchmarks.analogy import Part, Question
 from relvec.errors import RelvecError, one_of
+from relvec.evaluation.systems import Scores, Solver, System
 from relvec.pairs import Pair
-
-if TYPE_CHECKING:
-    from relvec.evaluation.analogy import Scores
+from relvec.settings import Seed, Settings
+from relvec.similarity import Scoring
 
 Normalization = Literal["tokens", "unconditional", "none"]
 
@@ -88,7 +90,7 @@ class FewShot:
         """What a record tells: how many solved questions of the dataset were shown."""
         return {"shots": self._shots}
 
-    def scores(self, questions: Sequence[Question]) -> "list[Scores]":
+    def scores(self, questions: Sequence[Question]) -> list[Scores]:
         """One score a choice, the highest wins."""
         if isinstance(self._scorer, ChatModel):
             return self._by_letter(self._scorer, questions)
@@ -115,7 +117,7 @@ class FewShot:
         solved = [_lettered(e) + f" {LETTERS[e.answer]}" for e in self.examples_for(question)]
         return "\n\n".join([INSTRUCTION, *solved, _lettered(question)])
 
-    def _by_likelihood(self, scorer: LikelihoodModel, questions: Sequence[Question]) -> "list[Scores]":
+    def _by_likelihood(self, scorer: LikelihoodModel, questions: Sequence[Question]) -> list[Scores]:
         prompts = [self.prompt(question) for question in questions]
         asked = list(zip(questions, prompts, strict=True))
         texts = [prompt + end for question, prompt in asked for end in ("", *map(choice_text, question.choices))]
@@ -138,7 +140,7 @@ class FewShot:
             return continuation.log_probability - alone.log_probability
         return continuation.log_probability
 
-    def _by_letter(self, scorer: ChatModel, questions: Sequence[Question]) -> "list[Scores]":
+    def _by_letter(self, scorer: ChatModel, questions: Sequence[Question]) -> list[Scores]:
         answers = scorer.answers([self.letter_prompt(question) for question in questions])
         found = []
         for question, answer in zip(questions, answers, strict=True):
@@ -185,3 +187,39 @@ def parse_letter(answer: str, question: Question) -> int | None:
         if all(re.search(rf"(?i)\b{re.escape(word)}\b", spoken) for word in pair)
     ]
     return words[0] if len(words) == 1 else None
+
+
+class FewShotSettings(Settings):
+    """Which language model, and how many solved questions it sees."""
+
+    lm: Annotated[
+        str,
+        Field(description="a causal language model: folder, hub id or .gguf file; or a model name of the endpoint"),
+    ]
+    endpoint: Annotated[str, Field(description="the address of an OpenAI-compatible server, to ask it instead")] = ""
+    shots: Annotated[int, Field(ge=0, description="how many questions of the validation part to show (0)")] = 0
+    seed: Annotated[Seed, Field(description="decides which (0)")] = 0
+
+
+def _build(settings: FewShotSettings, context: Context) -> System:
+    scorer: LikelihoodModel | ChatModel
+    if settings.endpoint:
+        from relvec.baselines.endpoint import Endpoint, connect
+
+        scorer = connect(Endpoint(settings.endpoint, settings.lm))
+    else:
+        from relvec.baselines.language_model import LanguageModel
+
+        scorer = LanguageModel.from_pretrained(settings.lm, kind="causal", device=context.device)
+    name = context.name or f"{scorer.name} ({f'{settings.shots}-shot' if settings.shots else 'zero-shot'})"
+
+    def solver_for(dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring) -> Solver:
+        examples = context.validation(dataset) if settings.shots else []
+        return FewShot(scorer, examples, shots=settings.shots, seed=settings.seed, name=name)
+
+    return System(name, solver_for, facts={**FACTS, "seed": settings.seed})
+
+
+BASELINE = Baseline(
+    "few-shot", "multiple choice by a causal language model after some solved questions", _build, FewShotSettings
+)

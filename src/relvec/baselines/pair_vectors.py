@@ -3,14 +3,19 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
+from relvec.baselines.baseline import FACTS, Baseline, Context
 from relvec.errors import RelvecError
+from relvec.evaluation.systems import System, vector_system
 from relvec.io.vectors import BETWEEN_WORDS
 from relvec.io.word2vec import read_vectors
 from relvec.model.cached_vectors import Known
 from relvec.pairs import Pair
+from relvec.settings import Settings
 from relvec.similarity import Vectors
 
 
@@ -63,3 +68,22 @@ class PairTable:
             if found is not None:
                 vectors[number], known[number] = found, True
         return vectors, known
+
+
+class PairVectorSettings(Settings):
+    """Which file."""
+
+    pairs: Annotated[str, Field(description="a text or .bin file")]
+
+
+def _build(settings: PairVectorSettings, context: Context) -> System:
+    return vector_system(PairTable(settings.pairs, pairs=context.pairs, name=context.name), FACTS)
+
+
+BASELINE = Baseline(
+    "pair-vectors",
+    "vectors of word pairs (RELATIVE, pair2vec), with keys a__b",
+    _build,
+    PairVectorSettings,
+    tasks=("analogy", "classification", "mapping"),
+)

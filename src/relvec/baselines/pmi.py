@@ -4,17 +4,21 @@ import hashlib
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
+from relvec.baselines.baseline import FACTS, Baseline, Context, always, told
 from relvec.baselines.cooccurrence import CooccurrenceCounter, PairCounts, TermPair, terms_of
 from relvec.data.benchmarks.analogy import Question
 from relvec.errors import RelvecError
-from relvec.evaluation.analogy import Scores
+from relvec.evaluation.systems import Scores, System
 from relvec.io.paths import expanded
 from relvec.io.streams import checksum, unpacked
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
+from relvec.settings import Settings
 from relvec.storage.cache import Cache
 
 WINDOW = 10
@@ -114,3 +118,19 @@ def _blocks(corpus: Path) -> Iterator[tuple[str, int]]:
             rest = block[cut:]
             yield block[:cut], file.tell()
         yield rest, file.tell()
+
+
+class PMISettings(Settings):
+    """The corpus and what counts as a co-occurrence."""
+
+    corpus: Annotated[str, Field(description="a text file, .gz or not")]
+    window: Annotated[int, Field(ge=1, description="how many tokens apart the words may be")] = WINDOW
+
+
+def _build(settings: PMISettings, context: Context) -> System:
+    window = settings.window
+    name = context.name or told("PMI", f"window {window}" if window != WINDOW else "")
+    return System(name, always(PMI(settings.corpus, window, pairs=context.pairs, name=name)), facts=FACTS)
+
+
+BASELINE = Baseline("pmi", "the choice whose words co-occur most in a corpus, whatever the stem", _build, PMISettings)

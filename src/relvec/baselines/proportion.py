@@ -11,17 +11,19 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from relvec.baselines.baseline import FACTS, Baseline, Context, told
 from relvec.baselines.likelihood import LikelihoodModel
-from relvec.data.benchmarks.analogy import Question
-from relvec.errors import one_of
-
-if TYPE_CHECKING:
-    from relvec.evaluation.analogy import Scores
+from relvec.data.benchmarks.analogy import Part, Question
+from relvec.errors import RelvecError, one_of
+from relvec.evaluation.systems import Scores, Solver, System
+from relvec.settings import Settings
+from relvec.similarity import Scoring
 
 Table = NDArray[np.float64]
 
@@ -164,7 +166,7 @@ def _log_sum(values: Table, axis: int | tuple[int, ...]) -> Table:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ProportionSettings:
     """How an analogical proportion is scored.
 
     The defaults are the untuned setting of Ushio et al.: template `to-as`, plain perplexity, the words in their given
@@ -185,7 +187,7 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """The settings as a record holds them.
 
-        >>> Settings(score=MarginalPerplexity(0.2, -0.4)).to_dict()  # doctest: +NORMALIZE_WHITESPACE
+        >>> ProportionSettings(score=MarginalPerplexity(0.2, -0.4)).to_dict()  # doctest: +NORMALIZE_WHITESPACE
         {'template': 'to-as', 'score': 'mppl', 'alpha_head': 0.2, 'alpha_tail': -0.4, 'positive': 'index-0',
          'negative': 'index-0', 'beta': 0.0}
         """
@@ -242,19 +244,19 @@ def log_perplexity_tables(
 class ProportionScore:
     """Answers analogy questions by the analogical proportion score.
 
-    `Settings()` is the paper's untuned row; `proportion_tuning.tune` finds those of the tuned one. `configuration` is
-    what a record tells of them.
+    `ProportionSettings()` is the paper's untuned row; `proportion_tuning.tune` finds those of the tuned one.
+    `configuration` is what a record tells of them.
     """
 
     def __init__(
         self,
         model: LikelihoodModel,
-        settings: Settings | None = None,
+        settings: ProportionSettings | None = None,
         *,
         name: str = "",
         configuration: dict[str, Any] | None = None,
     ) -> None:
-        self.settings = settings or Settings()
+        self.settings = settings or ProportionSettings()
         self.configuration = configuration or self.settings.to_dict()
         self.name = name or f"{model.name}, analogical proportion"
         self._model = model
@@ -264,7 +266,7 @@ class ProportionScore:
         """A checksum of language model and settings."""
         return hashlib.sha256(repr((self._model.fingerprint, self.settings.to_dict())).encode()).hexdigest()
 
-    def scores(self, questions: Sequence[Question]) -> "list[Scores]":
+    def scores(self, questions: Sequence[Question]) -> list[Scores]:
         """The analogical proportion score of each choice."""
         chosen = self.settings
         tables = log_perplexity_tables(
@@ -272,10 +274,47 @@ class ProportionScore:
         )
         return [self._of_question(table) for table in tables]
 
-    def _of_question(self, table: Table) -> "Scores":
+    def _of_question(self, table: Table) -> Scores:
         by_order = self.settings.score(table)  # [24, n]
         positive = aggregate(self.settings.positive, by_order[: len(POSITIVE_ORDERS)], axis=0)
         if not self.settings.beta:
             return positive
         negative = aggregate(self.settings.negative, by_order[len(POSITIVE_ORDERS) :], axis=0)
         return positive - self.settings.beta * negative
+
+
+class Options(Settings):
+    """The language model and how it is asked."""
+
+    lm: Annotated[str, Field(description="a causal or masked language model: folder, hub id or .gguf file")]
+    kind: Annotated[
+        Literal["causal", "masked"] | None, Field(description="causal or masked; by default by architecture")
+    ] = None
+    template: Annotated[str, Field(description=f"{', '.join(TEMPLATES)}; by default to-as")] = ""
+    tuned: Annotated[bool, Field(description="true to choose all settings on the validation part")] = False
+
+
+def _build(options: Options, context: Context) -> System:
+    from relvec.baselines.language_model import LanguageModel
+    from relvec.baselines.proportion_tuning import tune
+
+    if options.tuned and options.template:
+        raise RelvecError("tuned=true chooses the template itself; leave out template.")
+    fixed = ProportionSettings(template=options.template) if options.template else ProportionSettings()
+    model = LanguageModel.from_pretrained(options.lm, kind=options.kind, device=context.device)
+    template = f"template {fixed.template}" if fixed != ProportionSettings() else ""
+    unusual = (options.kind or "", template, "tuned" if options.tuned else "")
+    name = context.name or told(f"{model.name}, analogical proportion", *unusual)
+
+    def solver_for(dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring) -> Solver:
+        if not options.tuned:
+            return ProportionScore(model, fixed, name=name)
+        tuned = tune(model, context.validation(dataset))
+        return ProportionScore(model, tuned.settings, name=name, configuration=tuned.configuration)
+
+    return System(name, solver_for, facts=FACTS)
+
+
+BASELINE = Baseline(
+    "proportion", "analogical proportion score: perplexity of a : b :: c : d under a language model", _build, Options
+)

@@ -18,8 +18,8 @@ from relvec.baselines.proportion import (
     MarginalPerplexity,
     MutualInformation,
     Perplexity,
+    ProportionSettings,
     Score,
-    Settings,
     Table,
     aggregate,
     log_perplexity_tables,
@@ -63,9 +63,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class TunedRow:
-    """Settings and the share of validation questions (%) that they answer."""
+    """ProportionSettings and the share of validation questions (%) that they answer."""
 
-    settings: Settings
+    settings: ProportionSettings
     accuracy: float
 
 
@@ -73,7 +73,7 @@ class TunedRow:
 class Tuned:
     """The chosen settings, how many settings did as well, and the best rows of the grid."""
 
-    settings: Settings
+    settings: ProportionSettings
     accuracy: float
     ties: int
     rows: tuple[TunedRow, ...]
@@ -82,7 +82,7 @@ class Tuned:
     def configuration(self) -> dict[str, Any]:
         """What a record tells of the choice.
 
-        >>> Tuned(Settings(beta=0.2), 62.5, 3, ()).configuration["beta"]
+        >>> Tuned(ProportionSettings(beta=0.2), 62.5, 3, ()).configuration["beta"]
         0.2
         """
         return {**self.settings.to_dict(), "valid_accuracy": self.accuracy, "ties": self.ties}
@@ -98,14 +98,14 @@ def tune(model: LikelihoodModel, questions: Sequence[Question], grid: Grid | Non
     if not questions:
         raise RelvecError("There is no validation question to tune on; give at least one.")
     tried = grid or Grid()
-    best: list[tuple[int, int, Settings]] = []
+    best: list[tuple[int, int, ProportionSettings]] = []
     top, ties, number = -1, 0, 0
     for template, score, beta, right in _counted(model, questions, tried):
         negatives = tried.negative if beta else tried.negative[:1]
         flat = right.ravel()
         for place in np.argsort(-flat, kind="stable")[:rows]:
             positive, negative = divmod(int(place), len(negatives))
-            settings = Settings(template, score, tried.positive[positive], negatives[negative], beta)
+            settings = ProportionSettings(template, score, tried.positive[positive], negatives[negative], beta)
             best.append((-int(flat[place]), number + int(place), settings))
         best = sorted(best, key=lambda row: row[:2])[:rows]
         number += len(flat)

@@ -3,18 +3,21 @@
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
+from relvec.baselines.baseline import FACTS, Baseline, Context
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Part, Question
 from relvec.errors import RelvecError, did_you_mean
-from relvec.evaluation.analogy import Scores
 from relvec.evaluation.portable import portable_path
-from relvec.evaluation.record_check import read_fields
+from relvec.evaluation.records import load_predictions, load_records
+from relvec.evaluation.systems import Scores, Solver, System
 from relvec.io.paths import expanded
 from relvec.io.streams import read_lines
 from relvec.io.tables import json_rows
+from relvec.settings import Settings
 from relvec.similarity import Scoring
 
 PLACE_COLUMNS = ("dataset", "split", "index", "answer")
@@ -70,51 +73,30 @@ class SavedPredictions:
 
 
 def answers_of_run(
-    folder: str | Path, dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring = "forward"
+    runs: str | Path, system: str, dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring = "forward"
 ) -> Answers:
-    """The choices that an evaluated system made, from its folder below the runs folder: with this scoring, or with
-    any if it was not evaluated with this one.
+    """The choices that a system made which was evaluated before: with this scoring if there is a record of it.
 
     >>> from relvec.evaluation.records import Record, save_record
-    >>> record = Record("analogy", "PMI", "u2", "test", "a1b2c3d4", settings={"scoring": "forward"}, metrics={})
-    >>> _ = save_record(record, "runs", [{"answer": 1, "predicted": 0}])
-    >>> answers_of_run("runs/PMI", "u2", "test", [Question(("a", "b"), (("c", "d"), ("e", "f")), answer=1)])
+    >>> told = {"task": "analogy", "dataset": "u2", "part": "test", "fingerprint": "a1", "metrics": {}}
+    >>> record = Record(system="PMI", settings={"scoring": "forward"}, **told)
+    >>> save_record(record, "runs", [{"answer": 1, "predicted": 0}])
+    >>> answers_of_run("runs", "PMI", "u2", "test", [Question(("a", "b"), (("c", "d"), ("e", "f")), answer=1)])
     [0]
     """
     of = f"{dataset}, {part} part"
-    scorings = _scorings(Path(folder), {"task": "analogy", "dataset": portable_path(dataset), "part": part})
-    files = [file for file, used in scorings.items() if used == scoring] or list(scorings)
-    if not files:
-        raise RelvecError(f"{folder} has no predictions for {of}; evaluate that system on it first.")
-    found = [_checked(file, of, _saved_rows(file), questions) for file in files]
-    for file, answers in zip(files, found, strict=True):
-        if answers != found[0]:
-            problem = f"{files[0].name} and {file.name} in {folder} differ in their answers"
-            raise RelvecError(f"{problem}; move one of them, with its record, to another folder.")
+    wanted = ("analogy", system, portable_path(dataset), part)
+    records = [each for each in load_records(runs) if (each.task, each.system, each.dataset, each.part) == wanted]
+    chosen = [each for each in records if each.settings.get("scoring") == scoring] or records
+    if not chosen:
+        raise RelvecError(f"{runs} has no predictions of {system} for {of}; evaluate it first.")
+    found = []
+    for record in chosen:
+        rows = [(f"{runs}: ", row["answer"], row["predicted"]) for row in load_predictions(record, runs)]
+        found.append(_checked(runs, of, rows, questions))
+    if any(answers != found[0] for answers in found):
+        raise RelvecError(f"The records of {system} in {runs} differ in their answers; keep one of them.")
     return found[0]
-
-
-def _scorings(folder: Path, wanted: dict[str, str]) -> dict[Path, Any]:
-    """The files of predictions whose record has the wanted fields, and the scoring of each."""
-    found = {}
-    for path in sorted(folder.glob("[!.]*.json")):
-        predictions = path.with_suffix(".predictions.jsonl")
-        if predictions.is_file():
-            fields = read_fields(path)
-            if all(fields[name] == value for name, value in wanted.items()):
-                found[predictions] = fields["settings"].get("scoring")
-    return found
-
-
-def _saved_rows(file: Path) -> list[tuple[str, int, int | None]]:
-    rows = []
-    name, lines = read_lines(file)
-    for where, row in json_rows(lines, name):
-        if not isinstance(row, dict) or not {"answer", "predicted"} <= row.keys():
-            raise RelvecError(f"{where}expected answer and predicted; evaluate that system again.")
-        _check_numbers(row, ("answer", "predicted"), "predicted", where)
-        rows.append((where, row["answer"], row["predicted"]))
-    return rows
 
 
 def _checked(
@@ -145,10 +127,27 @@ def _check_row(row: Any, column: str, where: str) -> None:
     if column not in systems:
         advice = did_you_mean(column, systems, otherwise=f"there are {', '.join(systems) or 'none'}")
         raise RelvecError(f"{where}no system {column!r}; {advice}.")
-    _check_numbers(row, ("index", "answer", column), column, where)
-
-
-def _check_numbers(row: dict[str, Any], names: Sequence[str], column: str, where: str) -> None:
-    for name in names:
+    for name in ("index", "answer", column):
         if type(row[name]) is not int and not (name == column and row[name] is None):
             raise RelvecError(f"{where}{name} is {row[name]!r}; give a whole number, from 0.")
+
+
+class SavedSettings(Settings):
+    """Where the answers are."""
+
+    file: Annotated[
+        str, Field(description="JSON Lines with dataset, split, index, answer and a column for each system")
+    ]
+    column: Annotated[str, Field(description="which system")]
+
+
+def _build(settings: SavedSettings, context: Context) -> System:
+    name = context.name or settings.column
+
+    def solver_for(dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring) -> Solver:
+        return SavedPredictions(settings.file, settings.column, dataset, part, name=name)
+
+    return System(name, solver_for, facts=FACTS)
+
+
+BASELINE = Baseline("predictions", "another system's saved answers", _build, SavedSettings)

@@ -2,22 +2,22 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.baselines.registry import chosen_settings
 from relvec.cli.options import DataDir, Device, Json
-from relvec.cli.output import print_json, print_table
+from relvec.cli.output import show
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from relvec.evaluation.records import Record
     from relvec.evaluation.systems import System
+    from relvec.evaluation.task import Task
     from relvec.pairs import Pair
 
 Template = Annotated[str | None, typer.Option(help="Another prompt for the model: 1 to 5, or a text.")]
@@ -56,6 +56,8 @@ class Chosen:
         if self.baseline is not None:
             if any(option is not None for option in (self.model, self.template, self.pooling, self.dtype)):
                 raise RelvecError("--baseline stands alone; leave out --model, --template, --pooling and --dtype.")
+            from relvec.baselines.registry import chosen_settings
+
             chosen_settings(self.baseline, self.settings or [], task)
 
     def system(self, task: str, run: "Run", pairs: Iterable["Pair"] = ()) -> "System":
@@ -72,12 +74,12 @@ class Chosen:
                 name=run.name,
                 device=run.device,
             )
-        from relvec.baselines.build import baseline_system
+        from relvec.baselines.baseline import Context
+        from relvec.baselines.registry import BASELINES, chosen_settings
 
         settings = chosen_settings(self.baseline, self.settings or [], task)
-        return baseline_system(
-            self.baseline, settings, pairs, task=task, name=run.name, data_dir=run.data_dir, device=run.device
-        )
+        context = Context(list(pairs), task, run.name, run.data_dir, run.device)
+        return BASELINES[self.baseline].build(settings, context)
 
 
 @dataclass(frozen=True)
@@ -90,13 +92,24 @@ class Run:
     device: Device = None
     json: Json = False
 
-    def show(self, records: Sequence["Record"], title: str, columns: dict[str, Callable[["Record"], str]]) -> None:
-        """Print a row for each record, or all that the records hold as JSON."""
-        if self.json:
-            print_json([summary(record) for record in records])
-            return
+    def evaluate(self, tasks: "Sequence[Task[Any]]", chosen: Chosen, datasets: Sequence[str]) -> None:
+        """Run the chosen system on the datasets of tasks of one kind, and print a row for each record."""
+        from relvec.evaluation.task import run_task
+
+        data = tasks[0].load(datasets, self.data_dir)
+        pairs = [pair for each in data.values() for pair in tasks[0].pairs(each)]
+        system = chosen.system(tasks[0].name, self, pairs)
+        command = typed_command()
+        records = [record for task in tasks for record in run_task(task, system, data, self.runs, command)]
+        columns = tasks[0].columns
         rows = [[cell(record) for cell in columns.values()] for record in records]
-        print_table(list(columns), rows, title=title)
+        show(
+            self.json,
+            [summary(record) for record in records],
+            list(columns),
+            rows,
+            f"{system.name}, {tasks[0].part} part",
+        )
 
 
 def typed_command() -> str:

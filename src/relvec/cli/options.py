@@ -36,6 +36,7 @@ Dtype = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 LOSS_NAMES = "triplet, classification, triplet+classification, infonce, infoloob or contrastive"
 ScoringOption = Annotated[str, typer.Option(help="forward, reverse or bidirectional.")]
+SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Decides every random choice.")]
 DataDir = Annotated[
     Path | None, typer.Option(help="The folder with the datasets; by default $RELVEC_DATA, else the hub.")
 ]

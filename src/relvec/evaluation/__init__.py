@@ -1,1 +1,5 @@
-"""Benchmarks and baselines: analogy questions, relation classification, relation mapping, and how results are kept."""
+"""Benchmarks: analogy questions, relation classification, relation mapping, and the loss on held-out pairs."""
+
+from relvec.evaluation.evaluate import TASKS, evaluate
+
+__all__ = ["TASKS", "evaluate"]

@@ -1,65 +1,21 @@
 """Answering analogy questions and counting what was right (sections 4.2 and 5.1 of the paper)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Protocol, get_args
+from pathlib import Path
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.data.benchmarks.analogy import Question, category_of, relation_of
+from relvec.data.benchmarks.analogy import Question, category_of, check_part, datasets_with, load_questions, relation_of
 from relvec.errors import RelvecError, one_of
 from relvec.evaluation.intervals import bootstrap_interval
-from relvec.model.cached_vectors import PairVectors
-from relvec.similarity import Scoring, normalized
-
-OutOfVocabulary = Literal["wrong", "chance", "fallback"]
-
-Scores = NDArray[np.float64]
-
-
-class Solver(Protocol):
-    """Anything that scores the choices of a question; the name is what tables call it."""
-
-    name: str
-
-    @property
-    def fingerprint(self) -> str:
-        """A checksum of all that decides the scores."""
-        ...
-
-    def scores(self, questions: Sequence[Question]) -> list[Scores]:
-        """One score a choice, the highest wins; nan for a choice that cannot be scored (out of vocabulary)."""
-        ...
-
-
-class CosineSolver:
-    """Cosine between the vectors of stem and choice: forward as in the paper, reverse, or the mean of both."""
-
-    def __init__(self, vectors: PairVectors, scoring: Scoring = "forward") -> None:
-        self.name = vectors.name
-        self._vectors = vectors
-        self._scoring = scoring
-
-    @property
-    def fingerprint(self) -> str:
-        return self._vectors.fingerprint
-
-    def scores(self, questions: Sequence[Question]) -> list[Scores]:
-        compared = [(question.stem, choice) for question in questions for choice in question.choices]
-        turned = [((b, a), (d, c)) for (a, b), (c, d) in compared]
-        ways = {"forward": [compared], "reverse": [turned], "bidirectional": [compared, turned]}[self._scoring]
-        distinct = list(dict.fromkeys(pair for way in ways for both in way for pair in both))
-        vectors, known = self._vectors.vectors(distinct)
-        vectors = normalized(vectors)
-        row = {pair: number for number, pair in enumerate(distinct)}
-        stems = np.array([[row[stem] for stem, _ in way] for way in ways])
-        choices = np.array([[row[choice] for _, choice in way] for way in ways])
-        # Row by row: a matrix product may round equal choices differently, which hides that they tie.
-        cosines = np.sum(vectors[stems] * vectors[choices], axis=-1).astype(np.float64)
-        scores: Scores = np.where(known[stems] & known[choices], cosines, np.nan).mean(axis=0)
-        ends = np.cumsum([len(question.choices) for question in questions])
-        return np.split(scores, ends[:-1])
+from relvec.evaluation.records import Record
+from relvec.evaluation.systems import OutOfVocabulary, Scores, System
+from relvec.evaluation.task import Outcome, Task
+from relvec.pairs import Pair
+from relvec.similarity import Scoring, check_scoring
 
 
 @dataclass(frozen=True)
@@ -128,14 +84,66 @@ def _break_down(labels: Sequence[str], earned: NDArray[np.float64]) -> dict[str,
     }
 
 
-def prediction_rows(predictions: Sequence[Prediction]) -> list[dict[str, Any]]:
-    """Predictions as they are saved, one object a question."""
-    return [asdict(prediction) for prediction in predictions]
+@dataclass(frozen=True)
+class Fallback:
+    """Whose answers stand in where a system knows no word, and those answers by dataset."""
+
+    name: str
+    answers: Mapping[str, Sequence[int | None]]
 
 
-def check_out_of_vocabulary(policy: str) -> OutOfVocabulary:
-    """
-    >>> check_out_of_vocabulary("wrong")
-    'wrong'
-    """
-    return one_of("policy", policy, get_args(OutOfVocabulary))
+@dataclass(frozen=True)
+class Analogy(Task[list[Question]]):
+    """Analogy questions, scored forward, in reverse or in both directions."""
+
+    name = "analogy"
+    columns: ClassVar[dict[str, Callable[[Record], str]]] = {
+        "dataset": lambda record: record.dataset,
+        "scoring": lambda record: str(record.settings["scoring"]),
+        "accuracy": lambda record: f"{record.metrics['accuracy']:.1f}",
+        "95 %": lambda record: "{:.1f}-{:.1f}".format(*record.metrics["interval"]),
+        "questions": lambda record: str(record.metrics["questions"]),
+        "unknown": lambda record: str(record.metrics["out_of_vocabulary"]),
+        "ties": lambda record: str(record.metrics["ties"]),
+    }
+
+    scoring: Scoring = "forward"
+    out_of_vocabulary: OutOfVocabulary = "wrong"
+    fallback: Fallback | None = None
+
+    def __post_init__(self) -> None:
+        check_part(self.part)
+        check_scoring(self.scoring)
+        one_of("policy", self.out_of_vocabulary, get_args(OutOfVocabulary))
+        if (self.out_of_vocabulary == "fallback") != (self.fallback is not None):
+            raise RelvecError("--out-of-vocabulary fallback and --fallback go together; give both or neither.")
+
+    def load(self, datasets: Sequence[str], data_dir: str | Path | None = None) -> dict[str, list[Question]]:
+        part = check_part(self.part)
+        return {dataset: load_questions(dataset, part, data_dir) for dataset in datasets or datasets_with(part)}
+
+    def pairs(self, data: list[Question]) -> Iterable[Pair]:
+        return (pair for question in data for pair in (question.stem, *question.choices))
+
+    def check(self, system: System, data: Mapping[str, list[Question]]) -> None:
+        if system.vectors is None and self.scoring != "forward":
+            problem = f"{system.name} compares no vectors, so {self.scoring} scoring means nothing"
+            raise RelvecError(f"{problem}; leave it out.")
+        if self.fallback is not None and system.out_of_vocabulary:
+            problem = f"{system.name} has no unknown words for the answers of {self.fallback.name}"
+            raise RelvecError(f"{problem}; leave them out.")
+
+    def settings(self, system: System, data: list[Question]) -> dict[str, Any]:
+        policy = system.out_of_vocabulary or self.out_of_vocabulary
+        named = {"fallback": self.fallback.name} if self.fallback else {}
+        return {"scoring": self.scoring, "out_of_vocabulary": policy, **named}
+
+    def run(self, system: System, dataset: str, data: list[Question], work: Path) -> Outcome:
+        solver = system.solver_for(dataset, check_part(self.part), data, self.scoring)
+        answers = self.fallback.answers.get(dataset) if self.fallback else None
+        predictions = predict(data, solver.scores(data), system.out_of_vocabulary or self.out_of_vocabulary, answers)
+        found = metrics(dataset, predictions)
+        # Only a solver with settings of its own, perhaps tuned on the dataset, has a configuration to tell.
+        if configuration := getattr(solver, "configuration", None):
+            found["configuration"] = configuration
+        return Outcome(found, solver.fingerprint, [asdict(prediction) for prediction in predictions])

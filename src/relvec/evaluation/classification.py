@@ -1,43 +1,40 @@
 """Lexical relation classification with frozen vectors (sections 4.2 and 5.2 of the paper), and its scores."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from relvec.data.benchmarks.classification import LabelledPairs, Part
+from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, LabelledPairs, Part, checksum, load_labelled
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.intervals import bootstrap_interval
 from relvec.evaluation.mlp_grid import GridData, best_of, check_scikit_learn, fit_grid
+from relvec.evaluation.records import Record
+from relvec.evaluation.systems import System
+from relvec.evaluation.task import Outcome, Task, vectors_of
+from relvec.model.cached_vectors import Known, ModelVectors, PairVectors
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
 
 if TYPE_CHECKING:
-    from relvec.model.cached_vectors import Known, PairVectors
+    from relvec.evaluation.fine_tuning import FineTuning
 
 Parts = Mapping[Part, LabelledPairs]
 
 
-@dataclass(frozen=True)
-class ClassificationResult:
-    """The scores on the test part, and each test pair with its relation and the one that was predicted."""
-
-    metrics: dict[str, Any]
-    predictions: list[dict[str, str]]
-
-
 def evaluate_classification(
-    vectors: "PairVectors",
+    vectors: PairVectors,
     parts: Parts,
     *,
     exclude_labels: Collection[str] = (),
     seed: int = 0,
     jobs: int | None = None,
     show_progress: bool | None = None,
-) -> ClassificationResult:
+) -> Outcome:
     """Train a perceptron on the vectors of the training part, choose its settings on the validation part, test it.
 
     Features are neither scaled nor centred, as in the paper. A run that was killed resumes with the settings that are
@@ -69,10 +66,12 @@ def evaluate_classification(
     unknown = {part: int(np.sum(~found)) for part, found in zip(parts, np.split(known, ends), strict=True)}
     listed = [{name: value for name, value in asdict(point).items() if name != "predicted"} for point in grid]
     chosen = listed[grid.index(best)]
-    return classification_result(parts, best.predicted, out_of_vocabulary=unknown, configuration=chosen, grid=listed)
+    return classification_outcome(
+        parts, best.predicted, vectors.fingerprint, out_of_vocabulary=unknown, configuration=chosen, grid=listed
+    )
 
 
-def pair_features(vectors: "PairVectors", pairs: Sequence[Pair]) -> "tuple[Vectors, Known]":
+def pair_features(vectors: PairVectors, pairs: Sequence[Pair]) -> tuple[Vectors, Known]:
     """What a classifier sees of each pair, and whether all of it is known: [(h, t)], or [(h, t); (t, h)].
 
     The second direction is there where the vectors have one. Each distinct pair is asked for once; zeros stand for
@@ -100,7 +99,6 @@ def usable_parts(parts: Parts, exclude_labels: Collection[str] = ()) -> dict[Par
     >>> usable_parts({"train": pairs, "test": pairs}, exclude_labels=["part of"])["test"].labels
     ('synonym', 'antonym')
     """
-    _check_labels(exclude_labels, [parts])
     left = {part: _without(labelled, exclude_labels) for part, labelled in parts.items()}
     for needed in ("train", "test"):
         if needed not in left or not left[needed].pairs:
@@ -110,27 +108,9 @@ def usable_parts(parts: Parts, exclude_labels: Collection[str] = ()) -> dict[Par
     return {part: labelled for part, labelled in left.items() if labelled.pairs}
 
 
-def check_datasets(datasets: Mapping[str, Parts], exclude_labels: Collection[str] = ()) -> None:
-    """Refuse, before any work, a label that no dataset has, and a dataset with nothing to learn or to test."""
-    _check_labels(exclude_labels, datasets.values())
-    for dataset, parts in datasets.items():
-        try:
-            usable_parts(parts, labels_of(parts).intersection(exclude_labels))
-        except RelvecError as error:
-            raise RelvecError(f"{dataset}: {error}") from error
-
-
 def labels_of(parts: Parts) -> set[str]:
     """The labels that occur in any part."""
     return {label for part in parts.values() for label in part.labels}
-
-
-def _check_labels(labels: Collection[str], datasets: Iterable[Parts]) -> None:
-    known = {label for parts in datasets for label in labels_of(parts)}
-    for label in labels:
-        if label not in known:
-            advice = did_you_mean(label, known, otherwise=f"known are {', '.join(sorted(known))}")
-            raise RelvecError(f"There is no label {label!r} to exclude; {advice}.")
 
 
 def _without(labelled: LabelledPairs, labels: Collection[str]) -> LabelledPairs:
@@ -138,15 +118,15 @@ def _without(labelled: LabelledPairs, labels: Collection[str]) -> LabelledPairs:
     return LabelledPairs(tuple(labelled.pairs[row] for row in rows), tuple(labelled.labels[row] for row in rows))
 
 
-def classification_result(parts: Parts, predicted: Sequence[str], **more: Any) -> ClassificationResult:
-    """What was predicted for the test part, with its scores, the sizes of the parts, and whatever else is told."""
+def classification_outcome(parts: Parts, predicted: Sequence[str], fingerprint: str, **more: Any) -> Outcome:
+    """What was predicted for the test part, with its scores, the sizes of the parts, and more metrics."""
     test = parts["test"]
     predictions = [
         {"head": head, "tail": tail, "relation": relation, "predicted": guess}
         for (head, tail), relation, guess in zip(test.pairs, test.labels, predicted, strict=True)
     ]
     sizes = {part: len(labelled.pairs) for part, labelled in parts.items()}
-    return ClassificationResult({**f1_scores(test.labels, predicted), "pairs": sizes, **more}, predictions)
+    return Outcome({**f1_scores(test.labels, predicted), "pairs": sizes, **more}, fingerprint, predictions)
 
 
 def f1_scores(relations: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:
@@ -182,7 +162,67 @@ def f1_scores(relations: Sequence[str], predicted: Sequence[str]) -> dict[str, A
     }
 
 
-def _key(vectors: "PairVectors", parts: Parts, seed: int) -> str:
+def _key(vectors: PairVectors, parts: Parts, seed: int) -> str:
     """A checksum of all that decides the grid's results."""
     decisive = (vectors.fingerprint, vectors.has_direction, dict(parts), seed, version("scikit-learn"))
     return hashlib.sha256(repr(decisive).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Classification(Task[Parts]):
+    """Relation classification on frozen vectors or, with `fine_tuning`, with the encoder trained on the dataset."""
+
+    name = "classification"
+    columns: ClassVar[dict[str, Callable[[Record], str]]] = {
+        "dataset": lambda record: record.dataset,
+        "macro F1": lambda record: f"{record.metrics['macro_f1']:.1f}",
+        "micro F1": lambda record: f"{record.metrics['micro_f1']:.1f}",
+        "95 % of micro": lambda record: "{:.1f}-{:.1f}".format(*record.metrics["interval"]),
+        "test pairs": lambda record: str(record.metrics["pairs"]["test"]),
+    }
+
+    exclude_labels: Sequence[str] = ()
+    seed: int = 0
+    jobs: int | None = None
+    fine_tuning: "FineTuning | None" = None
+
+    def load(self, datasets: Sequence[str], data_dir: str | Path | None = None) -> dict[str, Parts]:
+        return {dataset: load_labelled(dataset, data_dir) for dataset in datasets or CLASSIFICATION_DATASETS}
+
+    def pairs(self, data: Parts) -> Iterable[Pair]:
+        return (pair for part in data.values() for pair in part.pairs)
+
+    def check(self, system: System, data: Mapping[str, Parts]) -> None:
+        if self.fine_tuning and not isinstance(vectors_of(system), ModelVectors):
+            raise RelvecError(f"{system.name} has no encoder to fine-tune; choose a model.")
+        known = {label for parts in data.values() for label in labels_of(parts)}
+        for label in self.exclude_labels:
+            if label not in known:
+                advice = did_you_mean(label, known, otherwise=f"known are {', '.join(sorted(known))}")
+                raise RelvecError(f"There is no label {label!r} to exclude; {advice}.")
+        for dataset, parts in data.items():
+            try:
+                usable_parts(parts, self.exclude_labels)
+            except RelvecError as error:
+                raise RelvecError(f"{dataset}: {error}") from error
+
+    def settings(self, system: System, data: Parts) -> dict[str, Any]:
+        chosen = self.fine_tuning.settings if self.fine_tuning else {"classifier": "mlp", "seed": self.seed}
+        excluded = sorted(labels_of(data).intersection(self.exclude_labels))
+        return {**chosen, **({"without": "+".join(excluded)} if excluded else {})}
+
+    def unfinished(self, system: System, data: Parts) -> tuple[str, str]:
+        return vectors_of(system).fingerprint, checksum(data)
+
+    def run(self, system: System, dataset: str, data: Parts, work: Path) -> Outcome:
+        vectors = vectors_of(system)
+        if not self.fine_tuning:
+            return evaluate_classification(
+                vectors, data, exclude_labels=self.exclude_labels, seed=self.seed, jobs=self.jobs
+            )
+        from relvec.evaluation.fine_tuning import evaluate_fine_tuned
+
+        assert isinstance(vectors, ModelVectors)
+        return evaluate_fine_tuned(
+            vectors.model, data, self.fine_tuning, exclude_labels=self.exclude_labels, work_folder=work
+        )

@@ -21,8 +21,9 @@ from safetensors.torch import save_file
 
 from relvec.data.benchmarks.classification import LabelledPairs
 from relvec.errors import RelvecError
-from relvec.evaluation.classification import ClassificationResult, Parts, classification_result, usable_parts
+from relvec.evaluation.classification import Parts, classification_outcome, usable_parts
 from relvec.evaluation.mlp_grid import check_scikit_learn
+from relvec.evaluation.task import Outcome
 from relvec.io.files import written_whole
 from relvec.model.relation_model import RelBERT
 from relvec.model.torch_backend import TorchRelBERT
@@ -73,7 +74,7 @@ def evaluate_fine_tuned(
     work_folder: str | Path | None = None,
     steps_per_checkpoint: int = STEPS_PER_CHECKPOINT,
     show_progress: bool | None = None,
-) -> ClassificationResult:
+) -> Outcome:
     """Train a copy of the model on the training part and test it; the model itself stays as it is.
 
     The epoch with the highest micro F1 on the validation part counts, the last one where there is no such part.
@@ -98,7 +99,9 @@ def evaluate_fine_tuned(
         with torch.random.fork_rng(devices):  # the caller's random numbers stay what they were
             course = _Tuner(model, parts, recipe).run(work, steps_per_checkpoint, show_progress)
     configuration = {**asdict(recipe), "epoch": course.best_epoch}
-    return classification_result(parts, course.predicted, configuration=configuration, epochs=course.epochs)
+    return classification_outcome(
+        parts, course.predicted, model.fingerprint, configuration=configuration, epochs=course.epochs
+    )
 
 
 @dataclass

@@ -4,17 +4,21 @@ The sun is to the planet as the nucleus is to the electron: of all ways to map t
 terms, the best is the one under which the relations between terms are most alike.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import permutations
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.data.benchmarks.mapping import MappingProblem
+from relvec.data.benchmarks.mapping import DEFAULT_DATASET, MappingProblem, load_problems
 from relvec.evaluation.intervals import bootstrap_interval
+from relvec.evaluation.records import Record
+from relvec.evaluation.systems import System
+from relvec.evaluation.task import Outcome, Task, vectors_of
 from relvec.model.cached_vectors import PairVectors
 from relvec.pairs import Pair
 from relvec.similarity import normalized
@@ -176,6 +180,29 @@ def _counts(earned: NDArray[np.float64]) -> dict[str, float]:
     }
 
 
-def prediction_rows(mappings: Sequence[Mapping]) -> list[dict[str, Any]]:
-    """Mappings as they are saved, one object a problem."""
-    return [asdict(mapping) for mapping in mappings]
+@dataclass(frozen=True)
+class RelationMapping(Task[list[MappingProblem]]):
+    """Relation mapping problems."""
+
+    name = "mapping"
+    columns: ClassVar[dict[str, Callable[[Record], str]]] = {
+        "dataset": lambda record: record.dataset,
+        "terms right": lambda record: f"{record.metrics['accuracy']:.1f}",
+        "problems right": lambda record: f"{record.metrics['solved']:.1f}",
+        "pairs": lambda record: str(record.metrics["pairs"]),
+        "unknown": lambda record: str(record.metrics["out_of_vocabulary"]),
+    }
+
+    def load(self, datasets: Sequence[str], data_dir: str | Path | None = None) -> dict[str, list[MappingProblem]]:
+        return {dataset: load_problems(dataset, data_dir) for dataset in datasets or [DEFAULT_DATASET]}
+
+    def pairs(self, data: list[MappingProblem]) -> Iterable[Pair]:
+        return (pair for problem in data for side in (problem.source, problem.target) for pair in _pairs(side))
+
+    def check(self, system: System, data: object) -> None:
+        vectors_of(system)
+
+    def run(self, system: System, dataset: str, data: list[MappingProblem], work: Path) -> Outcome:
+        vectors = vectors_of(system)
+        solved = solve(data, vectors)
+        return Outcome(metrics(solved), vectors.fingerprint, [asdict(mapping) for mapping in solved])

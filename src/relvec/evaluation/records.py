@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
@@ -25,44 +25,50 @@ RECORDS_NAME = "records.jsonl"
 PREDICTIONS_NAME = "predictions"
 LONGEST_NAME_BYTES = 150
 
+TaskName = Literal["analogy", "classification", "mapping", "loss"]
+
 Share = float | None
 """In per cent; None where it could not be computed."""
 Count = Annotated[int, Field(ge=0)]
 BreakDown = dict[str, dict[str, float]]
 
 
-class Metrics(TypedDict, total=False):
-    """The numbers that tables show; a task may have others."""
+if TYPE_CHECKING:
+    Metrics = dict[str, Any]
+    Facts = dict[str, Any]
+else:
 
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    class Metrics(TypedDict, total=False):
+        """The numbers that tables show; a task may have others."""
 
-    accuracy: Share
-    solved: Share
-    macro_f1: Share
-    micro_f1: Share
-    loss: Share
-    in_order: Share
-    interval: Annotated[list[float], Field(min_length=2, max_length=2)]
-    questions: Count
-    ties: Count
-    problems: Count
-    relations: Count
-    triples: Count
-    pairs: Count | dict[str, Count]
-    out_of_vocabulary: Count | dict[str, Count]
-    by_category: BreakDown
-    by_relation: BreakDown
-    by_type: BreakDown
-    by_class: BreakDown
+        __pydantic_config__ = ConfigDict(extra="allow")
 
+        accuracy: Share
+        solved: Share
+        macro_f1: Share
+        micro_f1: Share
+        loss: Share
+        in_order: Share
+        interval: Annotated[list[float], Field(min_length=2, max_length=2)]
+        questions: Count
+        ties: Count
+        problems: Count
+        relations: Count
+        triples: Count
+        pairs: Count | dict[str, Count]
+        out_of_vocabulary: Count | dict[str, Count]
+        by_category: BreakDown
+        by_relation: BreakDown
+        by_type: BreakDown
+        by_class: BreakDown
 
-class Facts(TypedDict, total=False):
-    """What describes a system."""
+    class Facts(TypedDict, total=False):
+        """What describes a system."""
 
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+        __pydantic_config__ = ConfigDict(extra="allow")
 
-    kind: str
-    base: str
+        kind: str
+        base: str
 
 
 class Record(Settings):
@@ -74,14 +80,14 @@ class Record(Settings):
     data. `data` is a checksum of the dataset where the record stands for work that need not be done again.
     """
 
-    task: Literal["analogy", "classification", "mapping", "loss"]
+    task: TaskName
     system: str
     dataset: str
     part: str
     fingerprint: str
     settings: dict[str, Any]
     metrics: Metrics
-    facts: Facts = Field(default_factory=Facts)
+    facts: Facts = Field(default_factory=dict)
     command: str = ""
     data: str = ""
     version: str = __version__

@@ -3,15 +3,66 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from relvec.data.benchmarks.analogy import Part, Question
-from relvec.evaluation.analogy import CosineSolver, OutOfVocabulary, Solver
 from relvec.hub.models import resolve
 from relvec.model.cached_vectors import ModelVectors, PairVectors
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.model.stored import relbert_config
-from relvec.similarity import Scoring
+from relvec.similarity import Scoring, normalized
+
+OutOfVocabulary = Literal["wrong", "chance", "fallback"]
+
+Scores = NDArray[np.float64]
+
+
+class Solver(Protocol):
+    """Anything that scores the choices of a question; the name is what tables call it."""
+
+    name: str
+
+    @property
+    def fingerprint(self) -> str:
+        """A checksum of all that decides the scores."""
+        ...
+
+    def scores(self, questions: Sequence[Question]) -> list[Scores]:
+        """One score a choice, the highest wins; nan for a choice that cannot be scored (out of vocabulary)."""
+        ...
+
+
+class CosineSolver:
+    """Cosine between the vectors of stem and choice: forward as in the paper, reverse, or the mean of both."""
+
+    def __init__(self, vectors: PairVectors, scoring: Scoring = "forward") -> None:
+        self.name = vectors.name
+        self._vectors = vectors
+        self._scoring = scoring
+
+    @property
+    def fingerprint(self) -> str:
+        return self._vectors.fingerprint
+
+    def scores(self, questions: Sequence[Question]) -> list[Scores]:
+        compared = [(question.stem, choice) for question in questions for choice in question.choices]
+        turned = [((b, a), (d, c)) for (a, b), (c, d) in compared]
+        ways = {"forward": [compared], "reverse": [turned], "bidirectional": [compared, turned]}[self._scoring]
+        distinct = list(dict.fromkeys(pair for way in ways for both in way for pair in both))
+        vectors, known = self._vectors.vectors(distinct)
+        vectors = normalized(vectors)
+        row = {pair: number for number, pair in enumerate(distinct)}
+        stems = np.array([[row[stem] for stem, _ in way] for way in ways])
+        choices = np.array([[row[choice] for _, choice in way] for way in ways])
+        # Row by row: a matrix product may round equal choices differently, which hides that they tie.
+        cosines = np.sum(vectors[stems] * vectors[choices], axis=-1).astype(np.float64)
+        scores: Scores = np.where(known[stems] & known[choices], cosines, np.nan).mean(axis=0)
+        ends = np.cumsum([len(question.choices) for question in questions])
+        return np.split(scores, ends[:-1])
+
 
 SolverFor = Callable[[str, Part, Sequence[Question], Scoring], Solver]
 

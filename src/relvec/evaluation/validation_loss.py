@@ -1,13 +1,20 @@
 """The loss of a model on held-out rated pairs: by it, prompts and recipes are chosen (section 4.1 of the paper)."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
 from relvec.data.rated import RatedRelation, check_relations, split
+from relvec.data.sources import load
 from relvec.errors import RelvecError
+from relvec.evaluation.records import Record
+from relvec.evaluation.systems import System
+from relvec.evaluation.task import Outcome, Task, vectors_of
+from relvec.model.cached_vectors import ModelVectors
 from relvec.model.relation_model import RelBERT
 from relvec.similarity import Vectors, normalized
 from relvec.training.batch import Batch
@@ -59,3 +66,35 @@ def _in_order(vectors: Vectors, batch: Batch) -> float | None:
     anchor, positive, negative = batch.row[batch.triples].numpy().T
     cosines = rows @ rows.T
     return 100 * float(np.mean(cosines[anchor, positive] > cosines[anchor, negative]))
+
+
+@dataclass(frozen=True)
+class ValidationLoss(Task[Sequence[RatedRelation]]):
+    """The loss on the held-out pairs of training data."""
+
+    name = "loss"
+    columns: ClassVar[dict[str, Callable[[Record], str]]] = {
+        "data": lambda record: record.dataset,
+        "loss": lambda record: f"{record.metrics['loss']:.4f}",
+        "in order (%)": lambda record: "-" if (share := record.metrics["in_order"]) is None else f"{share:.1f}",
+        "relations": lambda record: str(record.metrics["relations"]),
+        "triples": lambda record: str(record.metrics["triples"]),
+    }
+
+    part: str = field(default="valid", kw_only=True)
+    loss: str = "triplet"
+
+    def load(self, datasets: Sequence[str], data_dir: str | Path | None = None) -> dict[str, Sequence[RatedRelation]]:
+        return {name: load(name, data_dir=data_dir) for name in datasets or ["semeval2012"]}
+
+    def check(self, system: System, data: object) -> None:
+        if not isinstance(vectors_of(system), ModelVectors):
+            raise RelvecError(f"{system.name} is no model and has no loss; choose a model.")
+
+    def settings(self, system: System, data: object) -> dict[str, Any]:
+        return {"loss": self.loss}
+
+    def run(self, system: System, dataset: str, data: Sequence[RatedRelation], work: Path) -> Outcome:
+        vectors = vectors_of(system)
+        assert isinstance(vectors, ModelVectors)
+        return Outcome(validation_loss(vectors.model, data, self.loss), vectors.fingerprint)

@@ -1,0 +1,65 @@
+"""What a baseline is: a description, settings, and how it becomes a system that can be evaluated."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Question, load_questions
+from relvec.errors import RelvecError
+from relvec.evaluation.systems import Solver, SolverFor, System
+from relvec.pairs import Pair
+from relvec.settings import Settings
+
+FACTS = {"kind": "baseline"}
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a baseline may need besides its settings: the pairs it will be asked for, the task, where data is."""
+
+    pairs: list[Pair]
+    task: str = "analogy"
+    name: str = ""
+    data_dir: Path | None = None
+    device: str | None = None
+
+    def validation(self, dataset: str) -> list[Question]:
+        """The validation part that belongs to a dataset; the full SAT set has that of SAT."""
+        if dataset not in ANALOGY_DATASETS:
+            raise RelvecError(f"{dataset} has no validation part to learn from; choose a dataset by name.")
+        return load_questions(ANALOGY_DATASETS[dataset].folder, "valid", self.data_dir)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A system to compare with. `build` makes it from its settings and the context."""
+
+    name: str
+    description: str
+    build: Callable[[Any, Context], System]
+    settings: type[Settings] = Settings
+    tasks: tuple[str, ...] = ("analogy",)
+
+    def setting_texts(self) -> dict[str, str]:
+        """What each setting means, with its default.
+
+        >>> from relvec.baselines.registry import BASELINES
+        >>> BASELINES["pmi"].setting_texts()["window"]
+        'how many tokens apart the words may be (10)'
+        """
+        return {
+            name: str(field.description) + (f" ({field.default})" if not field.is_required() and field.default else "")
+            for name, field in self.settings.model_fields.items()
+        }
+
+
+def always(solver: Solver) -> SolverFor:
+    """The same solver for every dataset; it ignores the scoring."""
+    return lambda dataset, part, questions, scoring: solver
+
+
+def told(name: str, *settings: str) -> str:
+    """The name with its unusual settings, since results that share a name count as seeds of one system."""
+    unusual = ", ".join(filter(None, settings))
+    return f"{name} ({unusual})" if unusual else name
