@@ -11,7 +11,13 @@ import pytest
 from relvec.cli.app import make_app
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "experiments").glob("*.md")),
+]
 
 _spec = importlib.util.spec_from_file_location("make_tables", ROOT / "tools" / "make_tables.py")
 assert _spec is not None

@@ -41,7 +41,9 @@ class Settings(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise RelvecError(_sentence(error.errors()[0], list(type(self).model_fields))) from error
+            # A misspelt name comes first: it also makes a required one look missing.
+            first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+            raise RelvecError(_sentence(first, list(type(self).model_fields))) from error
 
     @classmethod
     def checked(cls, values: Mapping[str, Any], where: str = "") -> Self:

@@ -21,8 +21,8 @@ from relvec.baselines.proportion import (
     MutualInformation,
     Perplexity,
     ProportionScore,
+    ProportionSettings,
     Score,
-    Settings,
     Table,
     aggregate,
     in_template,
@@ -109,7 +109,7 @@ def test_untuned_setting_takes_the_choice_of_least_perplexity_and_asks_for_nothi
 
 def test_each_distinct_text_is_asked_once() -> None:
     model = Written(noise)
-    settings = Settings("rel-same", MarginalPerplexity(0.2, 0.4), "mean", "max", 0.6)
+    settings = ProportionSettings("rel-same", MarginalPerplexity(0.2, 0.4), "mean", "max", 0.6)
     ProportionScore(model, settings).scores([*QUESTIONS, *QUESTIONS])
     combinations = sum(len(question.choices) ** 2 for question in QUESTIONS)
     assert len(model.asked) == len(set(model.asked)) == 24 * combinations
@@ -117,7 +117,7 @@ def test_each_distinct_text_is_asked_once() -> None:
 
 def test_a_single_order_and_a_single_negative_one_are_all_that_is_asked_for() -> None:
     model = Written(noise)
-    ProportionScore(model, Settings("to-as", Perplexity(), "index-3", "index-15", 0.2)).scores(QUESTIONS[:1])
+    ProportionScore(model, ProportionSettings("to-as", Perplexity(), "index-3", "index-15", 0.2)).scores(QUESTIONS[:1])
     words = [(*QUESTIONS[0].stem, *choice) for choice in QUESTIONS[0].choices]
     assert set(model.asked) == {in_template("to-as", w, order) for w in words for order in (ORDERS[3], ORDERS[23])}
 
@@ -125,7 +125,7 @@ def test_a_single_order_and_a_single_negative_one_are_all_that_is_asked_for() ->
 @pytest.mark.parametrize("order", range(8))
 def test_the_answer_planted_in_one_order_is_found_by_it(order: int) -> None:
     model = Written(likes(*right_texts("to-what", POSITIVE_ORDERS[order])))
-    solver = ProportionScore(model, Settings("to-what", positive=f"index-{order}"))
+    solver = ProportionScore(model, ProportionSettings("to-what", positive=f"index-{order}"))
     assert answers(solver.scores(QUESTIONS)) == RIGHT
 
 
@@ -133,7 +133,7 @@ def test_a_choice_that_is_as_natural_in_a_wrong_order_loses_by_beta() -> None:
     wrong = [in_template("to-as", (*q.stem, *q.choices[q.answer - 1]), order) for q in QUESTIONS for order in ORDERS]
     model = Written(lambda text: 0.5 if text in wrong else 0.9 if text in right_texts("to-as") else noise(text))
     assert answers(ProportionScore(model).scores(QUESTIONS)) != RIGHT
-    with_negatives = Settings(negative="max", beta=1.0)
+    with_negatives = ProportionSettings(negative="max", beta=1.0)
     assert answers(ProportionScore(model, with_negatives).scores(QUESTIONS)) == RIGHT
 
 
@@ -181,21 +181,26 @@ def test_tables_hold_every_order_and_mixed_choice() -> None:
 
 
 def test_fingerprint_follows_the_settings() -> None:
-    tried = [Settings(), Settings("to-what"), Settings(score=MarginalPerplexity(0.2)), Settings(beta=0.2)]
+    tried = [
+        ProportionSettings(),
+        ProportionSettings("to-what"),
+        ProportionSettings(score=MarginalPerplexity(0.2)),
+        ProportionSettings(beta=0.2),
+    ]
     assert len({ProportionScore(Written(noise), settings).fingerprint for settings in tried}) == len(tried)
 
 
 def test_an_unknown_template_or_aggregator_is_an_error() -> None:
     with pytest.raises(RelvecError, match="did you mean 'to-what'"):
-        Settings(template="to-waht")
+        ProportionSettings(template="to-waht")
     with pytest.raises(RelvecError, match="Unknown positive aggregator 'index-8'"):
-        Settings(positive="index-8")
+        ProportionSettings(positive="index-8")
 
 
-PLANTED = Settings("what-to", MarginalPerplexity(-0.4, 0.2), "index-5", "index-9", 0.6)
+PLANTED = ProportionSettings("what-to", MarginalPerplexity(-0.4, 0.2), "index-5", "index-9", 0.6)
 
 
-def planted(settings: Settings) -> Written:
+def planted(settings: ProportionSettings) -> Written:
     """Noise, but where the settings look, the right choice is natural in its order and odd in the wrong one."""
     positive = right_texts(settings.template, POSITIVE_ORDERS[int(settings.positive.removeprefix("index-"))])
     negative = right_texts(settings.template, NEGATIVE_ORDERS[int(settings.negative.removeprefix("index-"))])
@@ -233,7 +238,7 @@ def test_every_row_of_the_grid_has_the_accuracy_of_its_settings() -> None:
 
 def test_ties_go_to_the_first_of_the_grid() -> None:
     found = tune(Written(lambda text: 1.0), QUESTIONS)
-    assert found.settings == Settings()
+    assert found.settings == ProportionSettings()
     assert found.ties == len(Grid())
 
 

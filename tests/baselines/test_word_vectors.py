@@ -5,10 +5,12 @@ import pytest
 from gensim.models import FastText
 from gensim.models.fasttext import save_facebook_model
 
-from relvec.baselines.word_vectors import FEATURES, WordVectors
+from relvec.baselines.pair_vectors import PairTable
+from relvec.baselines.word_vectors import FEATURES, Joined, WordVectors
 from relvec.data.benchmarks.analogy import Question
 from relvec.errors import RelvecError
-from relvec.evaluation.analogy import CosineSolver, predict
+from relvec.evaluation.analogy import predict
+from relvec.evaluation.systems import CosineSolver
 
 ROWS = {"paris": [1, 2], "Paris": [3, 4], "france": [5, 7], "ice": [2, 0], "cream": [0, 4], "New_York": [9, 9]}
 
@@ -108,3 +110,34 @@ def test_fasttext_leaves_no_word_unknown(tmp_path: Path) -> None:
     assert vectors == pytest.approx(whole.vectors(pairs)[0])
     mean = np.mean([model.wv["ice"], model.wv["cream"]], axis=0)
     assert vectors[0] == pytest.approx(mean - model.wv["cones"], abs=1e-5)
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> WordVectors:
+    (tmp_path / "glove.txt").write_text("tea 1 2\ncup 3 5\nwine 0 1\n")
+    return WordVectors(tmp_path / "glove.txt", "diff+dot")
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> PairTable:
+    (tmp_path / "rel.txt").write_text("tea__cup 7 8\ncup__tea 9 10\ncup__milk 1 1\n")
+    return PairTable(tmp_path / "rel.txt")
+
+
+def test_word_features_come_once_and_pair_vectors_in_the_directions_asked_for(
+    words: WordVectors, pairs: PairTable
+) -> None:
+    of_words = [2, 3, 3, 10]
+    one, both = (Joined([words, pairs], both_directions=way) for way in (False, True))
+    assert one.vectors([("tea", "cup")])[0].tolist() == [[*of_words, 7, 8]]
+    assert both.vectors([("tea", "cup")])[0].tolist() == [[*of_words, 7, 8, 9, 10]]
+    assert not both.has_direction
+    assert one.fingerprint != both.fingerprint
+    assert both.name == "glove: diff+dot+rel"
+
+
+def test_joined_vectors_are_known_where_the_words_are(words: WordVectors, pairs: PairTable) -> None:
+    vectors, known = Joined([words, pairs], both_directions=True).vectors([("tea", "wine"), ("cup", "milk")])
+    assert known.tolist() == [True, False]
+    assert vectors[0, 4:].tolist() == [0, 0, 0, 0]
+    assert not vectors[1].any()

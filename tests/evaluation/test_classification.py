@@ -18,13 +18,13 @@ from relvec.data.benchmarks.classification import LabelledPairs, Part
 from relvec.errors import RelvecError
 from relvec.evaluation import mlp_grid
 from relvec.evaluation.classification import (
-    ClassificationResult,
     evaluate_classification,
     f1_scores,
     pair_features,
     usable_parts,
 )
 from relvec.evaluation.mlp_grid import GRID
+from relvec.evaluation.task import Outcome
 from relvec.model.cached_vectors import ModelVectors
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
@@ -87,14 +87,14 @@ def parts() -> dict[Part, LabelledPairs]:
 
 
 @pytest.fixture(scope="module")
-def result() -> ClassificationResult:
+def result() -> Outcome:
     """Of separable pairs; a warning of scikit-learn's would be an error here."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return evaluate_classification(PlantedVectors(), make_parts(), jobs=1)
 
 
-def test_separable_pairs_are_all_right(result: ClassificationResult) -> None:
+def test_separable_pairs_are_all_right(result: Outcome) -> None:
     assert result.metrics["micro_f1"] == result.metrics["macro_f1"] == 100
     assert result.metrics["interval"] == [100, 100]
     assert result.metrics["pairs"] == {"train": 90, "valid": 15, "test": 30}
@@ -108,7 +108,7 @@ def test_separable_pairs_are_all_right(result: ClassificationResult) -> None:
     json.dumps(result.metrics)
 
 
-def test_the_grid_is_that_of_the_paper(result: ClassificationResult) -> None:
+def test_the_grid_is_that_of_the_paper(result: Outcome) -> None:
     points = [(point["learning_rate"], point["hidden_size"]) for point in result.metrics["grid"]]
     assert points == [(rate, size) for rate in (1e-3, 1e-4, 1e-5) for size in (100, 150, 200)]
 
@@ -129,7 +129,7 @@ def test_the_configuration_is_chosen_on_the_validation_part_alone(
     assert max(on_test) > 0.2
 
 
-def test_of_equal_configurations_the_first_is_chosen(result: ClassificationResult) -> None:
+def test_of_equal_configurations_the_first_is_chosen(result: Outcome) -> None:
     grid = result.metrics["grid"]
     assert grid[0]["valid_micro_f1"] == grid[1]["valid_micro_f1"] == 100
     assert result.metrics["configuration"] == grid[0]
@@ -160,7 +160,7 @@ def test_predictions_are_those_of_plain_scikit_learn(parts: dict[Part, LabelledP
     assert result.metrics["configuration"]["iterations"] == plain.n_iter_
 
 
-def test_running_out_of_iterations_is_told_without_a_warning(result: ClassificationResult) -> None:
+def test_running_out_of_iterations_is_told_without_a_warning(result: Outcome) -> None:
     converged = [point["converged"] for point in result.metrics["grid"]]
     assert converged[-3:] == [False] * 3  # so small a rate takes more than 200 epochs
 
@@ -174,7 +174,7 @@ def test_jobs_do_not_change_the_result(parts: dict[Part, LabelledPairs]) -> None
 def test_the_same_seed_gives_the_same_result_and_another_another(parts: dict[Part, LabelledPairs]) -> None:
     del parts["valid"]
 
-    def run(seed: int) -> ClassificationResult:
+    def run(seed: int) -> Outcome:
         return evaluate_classification(PlantedVectors(noise=3.0), parts, seed=seed, jobs=1)
 
     assert run(1) == run(1)
@@ -265,10 +265,6 @@ def test_unknown_pairs_are_zero_and_counted(parts: dict[Part, LabelledPairs]) ->
     assert metrics["out_of_vocabulary"] == {"train": 0, "test": 2}
 
 
-def test_no_pair_has_no_features() -> None:
-    assert pair_features(PlantedVectors(), [])[0].shape == (0, 2 * DIM)
-
-
 def test_a_model_is_classified_by_both_of_its_directions(tiny: RelBERT, tmp_path: Path) -> None:
     features, _ = pair_features(ModelVectors(tiny, tmp_path), [("Paris", "France")])
     expected = tiny.encode([("Paris", "France"), ("France", "Paris")]).ravel()
@@ -303,27 +299,15 @@ def test_excluded_labels_are_gone_from_every_part(parts: dict[Part, LabelledPair
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (["synonyms"], "There is no label 'synonyms' to exclude; did you mean 'synonym'"),
-        (["xyz"], "known are antonym, hypernym, synonym"),
         (["synonym", "antonym"], "All training pairs have the same label; give pairs of at least two"),
         (RELATIONS, "There is no pair in the train part; give some"),
     ],
 )
-def test_labels_that_cannot_be_excluded_are_named(
+def test_what_leaves_nothing_to_learn_is_named(
     parts: dict[Part, LabelledPairs], labels: list[str], message: str
 ) -> None:
     with pytest.raises(RelvecError, match=message):
         usable_parts(parts, labels)
-
-
-def test_a_missing_part_is_named(parts: dict[Part, LabelledPairs]) -> None:
-    with pytest.raises(RelvecError, match="There is no pair in the test part"):
-        evaluate_classification(PlantedVectors(), {"train": parts["train"]})
-
-
-def test_impossible_jobs_are_refused(parts: dict[Part, LabelledPairs]) -> None:
-    with pytest.raises(RelvecError, match="0 jobs are impossible; use 1 or more"):
-        evaluate_classification(PlantedVectors(), parts, jobs=0)
 
 
 def test_processes_that_share_the_grid_do_not_load_torch() -> None:

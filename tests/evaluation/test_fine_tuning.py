@@ -10,8 +10,8 @@ import torch
 
 from relvec.data.benchmarks.classification import LabelledPairs, Part
 from relvec.errors import RelvecError
-from relvec.evaluation.classification import ClassificationResult
 from relvec.evaluation.fine_tuning import FineTuning, _Tuner, evaluate_fine_tuned
+from relvec.evaluation.task import Outcome
 from relvec.model.torch_backend import TorchRelBERT
 
 WORDS = {
@@ -78,7 +78,7 @@ def test_the_order_of_a_pair_can_be_learnt(steady: TorchRelBERT) -> None:
 
 def test_the_result_has_what_that_of_frozen_vectors_has(tiny: TorchRelBERT, parts: dict[Part, LabelledPairs]) -> None:
     result = evaluate_fine_tuned(tiny, parts, QUICK)
-    assert isinstance(result, ClassificationResult)
+    assert isinstance(result, Outcome)
     assert {"macro_f1", "micro_f1", "interval", "by_class", "pairs", "configuration"} <= result.metrics.keys()
     assert result.metrics["pairs"] == {"train": 12, "valid": 3, "test": 3}
     assert [(row["head"], row["tail"]) for row in result.predictions] == list(parts["test"].pairs)
@@ -143,7 +143,7 @@ def test_a_killed_run_goes_on_to_the_same_result(
     recipe = FineTuning(epochs=3, learning_rate=3e-3, batch_size=4, lora_rank=rank)
     whole = evaluate_fine_tuned(tiny, parts, recipe)
 
-    def run() -> ClassificationResult:
+    def run() -> Outcome:
         return evaluate_fine_tuned(tiny, parts, recipe, work_folder=tmp_path, steps_per_checkpoint=2)
 
     with monkeypatch.context() as patch:

@@ -10,8 +10,7 @@ import pytest
 
 from relvec import RelBERT, RelvecError
 from relvec.data.benchmarks.analogy import Question
-from relvec.evaluation.analogy import CosineSolver
-from relvec.evaluation.systems import model_facts, model_system, vector_system
+from relvec.evaluation.systems import CosineSolver, model_facts, model_system, vector_system
 from relvec.model.cached_vectors import ModelVectors
 
 QUESTION = Question(("Paris", "France"), (("cup", "tea"), ("Tokyo", "Japan")), 1)

@@ -58,8 +58,8 @@ class Endpoint:
         self._cache = Cache(f"answers {self.fingerprint}", about=f"answers of {model}", folder=cache_folder)
         # A proxy is no part of this machine.
         transport = DefaultHttpxClient(follow_redirects=False, trust_env=not is_local, timeout=timeout_seconds)
-        key = next((os.environ[name].strip() for name in KEY_VARIABLES if os.environ.get(name, "").strip()), "none")
-        self._client = OpenAI(base_url=self.url, api_key=key, max_retries=retries, http_client=transport)
+        self._key = next(filter(None, (os.environ.get(name, "").strip() for name in KEY_VARIABLES)), "none")
+        self._client = OpenAI(base_url=self.url, api_key=self._key, max_retries=retries, http_client=transport)
 
     @property
     def fingerprint(self) -> str:
@@ -85,30 +85,25 @@ class Endpoint:
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """The JSON object that the server answers with. The client waits and asks again where the server is busy."""
-        from openai import (
-            APIConnectionError,
-            APIStatusError,
-            AuthenticationError,
-            InternalServerError,
-            PermissionDeniedError,
-            RateLimitError,
-        )
+        from openai import APIConnectionError, APIStatusError
 
         address = f"{self.url}/{path}"
         try:
             answer = self._client.post(f"/{path}", body={"model": self.model, **body}, cast_to=object)
-        except (AuthenticationError, PermissionDeniedError) as error:
-            raise RelvecError(f"{address} refused the key; set {KEY_VARIABLES[0]} to a valid one.") from error
-        except (APIConnectionError, RateLimitError) as error:
+        except APIConnectionError as error:
             raise RelvecError(f"{address} gave no answer ({error}); see that it runs, then start again.") from error
-        except InternalServerError as error:
-            if error.status_code != 501:
-                problem = f"{address} gave no answer (status {error.status_code})"
-                raise RelvecError(f"{problem}; see that it runs, then start again.") from error
-            raise _NotOfferedError(f"{address} does not offer this; check address and model.") from error
         except APIStatusError as error:
-            problem = f"{address} refused the request with status {error.status_code}"
+            status = error.status_code
+            if status in (401, 403):
+                raise RelvecError(f"{address} refused the key; set {KEY_VARIABLES[0]} to a valid one.") from error
+            if status == 429 or (status >= 500 and status != 501):
+                problem = f"{address} gave no answer (status {status})"
+                raise RelvecError(f"{problem}; see that it runs, then start again.") from error
+            reason = " ".join(error.response.text.replace(self._key, "***").split())[:200]
+            problem = f"{address} refused the request with status {status} ({reason})"
             raise _NotOfferedError(f"{problem}; check address and model.") from error
+        except ValueError:  # not JSON
+            answer = None
         if not isinstance(answer, dict):
             raise _NotOfferedError(f"{address} answered with no JSON object; check that it speaks the OpenAI API.")
         return answer

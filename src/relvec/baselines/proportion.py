@@ -11,11 +11,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import permutations
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from relvec.baselines.baseline import FACTS, Baseline, Context, told
 from relvec.baselines.likelihood import LikelihoodModel
@@ -293,13 +293,19 @@ class Options(Settings):
     template: Annotated[str, Field(description=f"{', '.join(TEMPLATES)}; by default to-as")] = ""
     tuned: Annotated[bool, Field(description="true to choose all settings on the validation part")] = False
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.tuned and self.template:
+            raise RelvecError("tuned=true chooses the template itself; leave out template.")
+        if self.template:
+            one_of("template", self.template, TEMPLATES)
+        return self
+
 
 def _build(options: Options, context: Context) -> System:
     from relvec.baselines.language_model import LanguageModel
     from relvec.baselines.proportion_tuning import tune
 
-    if options.tuned and options.template:
-        raise RelvecError("tuned=true chooses the template itself; leave out template.")
     fixed = ProportionSettings(template=options.template) if options.template else ProportionSettings()
     model = LanguageModel.from_pretrained(options.lm, kind=options.kind, device=context.device)
     template = f"template {fixed.template}" if fixed != ProportionSettings() else ""

@@ -30,4 +30,8 @@ def chosen_settings(name: str, given: Iterable[str], task: str) -> Settings:
         key, _, values[key] = text.partition("=")
         if not values[key]:
             raise RelvecError(f"--set {text} has no value; write --set name=value.")
+    fields = baseline.settings.model_fields
+    for key in fields.keys() - values.keys() if values.keys() <= fields.keys() else ():
+        if fields[key].is_required():
+            raise RelvecError(f"The baseline {name} needs {key}, {fields[key].description}; give --set {key}=VALUE.")
     return baseline.settings.checked(values, where=f"Baseline {name}: ")

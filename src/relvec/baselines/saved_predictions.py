@@ -11,7 +11,8 @@ from pydantic import Field
 from relvec.baselines.baseline import FACTS, Baseline, Context
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Part, Question
 from relvec.errors import RelvecError, did_you_mean
-from relvec.evaluation.portable import portable_path
+from relvec.evaluation.analogy import Fallback
+from relvec.evaluation.portable import last_part, portable_path
 from relvec.evaluation.records import load_predictions, load_records
 from relvec.evaluation.systems import Scores, Solver, System
 from relvec.io.paths import expanded
@@ -72,6 +73,19 @@ class SavedPredictions:
         return scores
 
 
+def fallback(given: str, runs: str | Path) -> Fallback:
+    """The answers in FILE:COLUMN, or of a system that was evaluated with the same runs folder."""
+    path, _, column = given.rpartition(":")
+    is_file = path.endswith(".jsonl") or (path != "" and expanded(path).is_file())
+
+    def answers(dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring) -> Answers:
+        if is_file:
+            return SavedPredictions(path, column, dataset, part).answers(questions)
+        return answers_of_run(runs, given, dataset, part, questions, scoring)
+
+    return Fallback(last_part(given), answers)
+
+
 def answers_of_run(
     runs: str | Path, system: str, dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring = "forward"
 ) -> Answers:
@@ -86,7 +100,11 @@ def answers_of_run(
     """
     of = f"{dataset}, {part} part"
     wanted = ("analogy", system, portable_path(dataset), part)
-    records = [each for each in load_records(runs) if (each.task, each.system, each.dataset, each.part) == wanted]
+    kept = load_records(runs)
+    if system not in (names := {each.system for each in kept}):
+        advice = did_you_mean(system, names, otherwise="give one that was evaluated, or FILE:COLUMN")
+        raise RelvecError(f"No system {system!r} is in {runs}; {advice}.")
+    records = [each for each in kept if (each.task, each.system, each.dataset, each.part) == wanted]
     chosen = [each for each in records if each.settings.get("scoring") == scoring] or records
     if not chosen:
         raise RelvecError(f"{runs} has no predictions of {system} for {of}; evaluate it first.")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from relvec.baselines.baseline import FACTS, Baseline, Context
 from relvec.baselines.pair_vectors import PairTable
@@ -123,8 +123,6 @@ class Joined:
     has_direction = False
 
     def __init__(self, members: Sequence[PairVectors], *, both_directions: bool, name: str = "") -> None:
-        if all(member.has_direction for member in members):
-            raise RelvecError("Pair vectors can only be joined to word vectors; give some of those too.")
         self._members = tuple(members)
         self._both_directions = both_directions
         self.name = name or "+".join(member.name for member in members)
@@ -147,11 +145,18 @@ class Joined:
         return joined, known
 
 
+def _known_features(features: str) -> str:
+    check_features(features)
+    return features
+
+
 class WordVectorSettings(Settings):
     """Which files, and what is made of the two words' vectors."""
 
     vectors: Annotated[str, Field(description="a text, .bin or .npz file")]
-    features: Annotated[str, Field(description="diff, cat, dot, or several joined by +")] = "diff"
+    features: Annotated[
+        str, AfterValidator(_known_features), Field(description="diff, cat, dot, or several joined by +")
+    ] = "diff"
     pairs: Annotated[str, Field(description="a file of pair vectors to join to them")] = ""
 
 

@@ -1,6 +1,6 @@
 """relvec evaluate: a model or a baseline on the benchmarks."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -8,9 +8,6 @@ from relvec.cli.evaluate_options import Chosen, Datasets, Pooling, Run, Template
 from relvec.cli.options import Model, SeedOption, with_shared_options
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
-
-if TYPE_CHECKING:
-    from relvec.evaluation.analogy import Fallback
 
 app = typer.Typer(help="Score a model or a baseline on the benchmarks.", no_args_is_help=True)
 
@@ -40,15 +37,19 @@ def analogy(
     chosen.check("analogy")
     from relvec.evaluation.analogy import Analogy
 
-    ways = list(dict.fromkeys(scoring or ["forward"]))
+    other = None
+    if fallback:
+        from relvec.baselines import saved_predictions
+
+        other = saved_predictions.fallback(fallback, run.runs)
     tasks = [
         Analogy(
             part=part,
             scoring=way,  # type: ignore[arg-type]  # the task checks it
             out_of_vocabulary=out_of_vocabulary,  # type: ignore[arg-type]
-            fallback=_fallback(fallback, dataset or [], part, way, run) if fallback else None,
+            fallback=other,
         )
-        for way in ways
+        for way in dict.fromkeys(scoring or ["forward"])
     ]
     run.evaluate(tasks, chosen, dataset or [])
 
@@ -109,21 +110,3 @@ def loss(
     from relvec.evaluation.validation_loss import ValidationLoss
 
     run.evaluate([ValidationLoss(loss=loss)], Chosen(model, template, pooling), [data])
-
-
-def _fallback(given: str, datasets: list[str], part: str, scoring: str, run: Run) -> "Fallback":
-    """The answers of a system in the runs folder, or of a column of a file."""
-    from relvec.baselines.saved_predictions import SavedPredictions, answers_of_run
-    from relvec.data.benchmarks.analogy import check_part
-    from relvec.evaluation.analogy import Analogy, Fallback
-    from relvec.evaluation.portable import last_part
-    from relvec.similarity import check_scoring
-
-    wanted, way = check_part(part), check_scoring(scoring)
-    questions = Analogy(part=part).load(datasets, run.data_dir)
-    path, _, column = given.rpartition(":")
-    if path:
-        found = {each: SavedPredictions(path, column, each, wanted).answers(asked) for each, asked in questions.items()}
-        return Fallback(last_part(given), found)
-    found = {each: answers_of_run(run.runs, given, each, wanted, asked, way) for each, asked in questions.items()}
-    return Fallback(given, found)

@@ -8,7 +8,15 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.data.benchmarks.analogy import Question, category_of, check_part, datasets_with, load_questions, relation_of
+from relvec.data.benchmarks.analogy import (
+    Part,
+    Question,
+    category_of,
+    check_part,
+    datasets_with,
+    load_questions,
+    relation_of,
+)
 from relvec.errors import RelvecError, one_of
 from relvec.evaluation.intervals import bootstrap_interval
 from relvec.evaluation.records import Record
@@ -86,10 +94,10 @@ def _break_down(labels: Sequence[str], earned: NDArray[np.float64]) -> dict[str,
 
 @dataclass(frozen=True)
 class Fallback:
-    """Whose answers stand in where a system knows no word, and those answers by dataset."""
+    """Another system, whose answers stand in where a system knows no word: one for each question of a dataset."""
 
     name: str
-    answers: Mapping[str, Sequence[int | None]]
+    answers: Callable[[str, Part, Sequence[Question], Scoring], Sequence[int | None]]
 
 
 @dataclass(frozen=True)
@@ -132,6 +140,8 @@ class Analogy(Task[list[Question]]):
         if self.fallback is not None and system.out_of_vocabulary:
             problem = f"{system.name} has no unknown words for the answers of {self.fallback.name}"
             raise RelvecError(f"{problem}; leave them out.")
+        for dataset, questions in data.items():
+            self._fallback_answers(dataset, questions)
 
     def settings(self, system: System, data: list[Question]) -> dict[str, Any]:
         policy = system.out_of_vocabulary or self.out_of_vocabulary
@@ -140,10 +150,13 @@ class Analogy(Task[list[Question]]):
 
     def run(self, system: System, dataset: str, data: list[Question], work: Path) -> Outcome:
         solver = system.solver_for(dataset, check_part(self.part), data, self.scoring)
-        answers = self.fallback.answers.get(dataset) if self.fallback else None
-        predictions = predict(data, solver.scores(data), system.out_of_vocabulary or self.out_of_vocabulary, answers)
+        policy = system.out_of_vocabulary or self.out_of_vocabulary
+        predictions = predict(data, solver.scores(data), policy, self._fallback_answers(dataset, data))
         found = metrics(dataset, predictions)
         # Only a solver with settings of its own, perhaps tuned on the dataset, has a configuration to tell.
         if configuration := getattr(solver, "configuration", None):
             found["configuration"] = configuration
         return Outcome(found, solver.fingerprint, [asdict(prediction) for prediction in predictions])
+
+    def _fallback_answers(self, dataset: str, questions: Sequence[Question]) -> Sequence[int | None] | None:
+        return self.fallback and self.fallback.answers(dataset, check_part(self.part), questions, self.scoring)

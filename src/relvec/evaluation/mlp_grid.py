@@ -73,8 +73,6 @@ def fit_grid(
     Settings are fitted `jobs` at a time, one process each, that share the features. With a `key`, a checksum of all
     that decides the results, finished settings are kept in the cache and a run that was killed resumes.
     """
-    if jobs is not None and jobs < 1:
-        raise RelvecError(f"{jobs} jobs are impossible; use 1 or more.")
     points = GRID if len(data.valid) else (DEFAULT_POINT,)
     cache = Cache("fitted classifiers") if key else None
     key_of = {point: f"{key} {point.learning_rate:g} {point.hidden_size}" for point in points}

@@ -95,7 +95,7 @@ class Record(Settings):
     @property
     def key(self) -> str:
         """A file name that tells records apart: the system and, for the rest, a checksum."""
-        told = [self.task, self.dataset, self.part, self.fingerprint, self.settings]
+        told = [self.task, self.system, self.dataset, self.part, self.fingerprint, self.settings]
         return f"{file_name(self.system)}-{_checksum(json.dumps(told, sort_keys=True, default=str))}"
 
 

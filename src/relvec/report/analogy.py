@@ -198,11 +198,15 @@ def _accuracy_columns(systems: Sequence[Measured], part: str = "test") -> tuple[
     used = {record.dataset: record for system in systems for record in system.records}
     columns = []
     for dataset, title in dataset_titles(systems, datasets_with(part)).items():
-        record = used.get(dataset, Record("analogy", "", dataset, part, "", {}, {}))
+        record = used.get(dataset, _unmeasured(dataset, part))
         size = (paper_sizes(record) or record.metrics).get("questions")
         columns.append(Column(dataset, f"{title} ({size})" if size else title))
     columns.insert(sum(column.key in ANALOGY_DATASETS for column in columns), Column("mean", "mean"))
     return tuple(columns)
+
+
+def _unmeasured(dataset: str, part: str) -> Record:
+    return Record(task="analogy", system="", dataset=dataset, part=part, fingerprint="", settings={}, metrics={})
 
 
 def _base(entry: Entry) -> str:

@@ -109,7 +109,8 @@ def weighted_f1(record: Record) -> float | None:
     """The sum over classes of F1 times pairs, divided by the pairs; CogALexV's own task leaves out the class random.
 
     >>> classes = {"random": {"f1": 90.0, "pairs": 8}, "synonym": {"f1": 50.0, "pairs": 2}}
-    >>> weighted_f1(Record("classification", "x", "bless", "test", "", {}, {"by_class": classes}))
+    >>> weighted_f1(Record(task="classification", system="x", dataset="bless", part="test", fingerprint="",
+    ...                    settings={}, metrics={"by_class": classes}))
     82.0
     """
     classes = record.metrics.get("by_class", {})

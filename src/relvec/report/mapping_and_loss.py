@@ -28,7 +28,7 @@ def loss_table(records: Sequence[Record]) -> Table | None:
     """The loss on held-out rated pairs, and the share of their triples in the right order."""
     losses = [
         # Numbers of different losses do not compare: each loss has a column.
-        replace(record, dataset=f"{record.dataset} {record.settings.get('loss', '')}".strip(), settings={})
+        record.changed({"dataset": f"{record.dataset} {record.settings.get('loss', '')}".strip(), "settings": {}})
         for record in of_task(records, "loss")
     ]
     return _table(

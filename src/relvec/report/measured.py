@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
 from statistics import fmean
 from typing import Any
@@ -125,7 +125,9 @@ def with_short_datasets(records: Sequence[Record]) -> list[Record]:
         taken = [f"/{other}" for other in {*paths, *known} - {path}]
         return next((end for end in ends if not any(other.endswith(f"/{end}") for other in taken)), path)
 
-    return [record if record.dataset in known else replace(record, dataset=short(record.dataset)) for record in records]
+    return [
+        record if record.dataset in known else record.changed({"dataset": short(record.dataset)}) for record in records
+    ]
 
 
 Entry = tuple[Measured, dict[str, Value]]

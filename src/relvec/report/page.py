@@ -44,7 +44,8 @@ as LaTeX and as CSV with 95 % intervals (averaged over seeds). `relvec report` m
 def tables(records: Sequence[Record]) -> list[Table]:
     """The tables that have at least one measured number, in the order of the page.
 
-    >>> record = Record("analogy", "tiny", "sat", "test", "", {"scoring": "forward"}, {"accuracy": 50.0})
+    >>> record = Record(task="analogy", system="tiny", dataset="sat", part="test", fingerprint="",
+    ...                 settings={"scoring": "forward"}, metrics={"accuracy": 50.0})
     >>> [table.name for table in tables([record])]
     ['analogy']
     """

@@ -43,7 +43,8 @@ def size_warnings(records: Iterable[Record]) -> tuple[str, ...]:
 def paper_sizes(record: Record) -> dict[str, int]:
     """The sizes in the paper; none for a dataset of the user's.
 
-    >>> paper_sizes(Record("analogy", "x", "sat_full", "test", "", {}, {}))
+    >>> paper_sizes(Record(task="analogy", system="x", dataset="sat_full", part="test", fingerprint="", settings={},
+    ...                    metrics={}))
     {'questions': 374}
     """
     if record.task == "analogy" and record.dataset in ANALOGY_DATASETS:

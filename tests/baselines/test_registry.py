@@ -1,7 +1,8 @@
 """From a baseline's name and settings to a system: every name of the registry, and what each is told."""
 
 import json
-from collections.abc import Sequence
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,16 @@ import pytest
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 from relvec.baselines import proportion_tuning
-from relvec.baselines.build import _BUILDERS, baseline_system
+from relvec.baselines.baseline import Context
 from relvec.baselines.proportion_tuning import Grid
-from relvec.baselines.registry import BASELINES
+from relvec.baselines.registry import BASELINES, chosen_settings
 from relvec.data.benchmarks.analogy import Question
 from relvec.errors import RelvecError
+from relvec.evaluation.analogy import Analogy
 from relvec.evaluation.classification import pair_features
-from relvec.evaluation.runner import analogy_records
+from relvec.evaluation.records import Record
 from relvec.evaluation.systems import System
+from relvec.evaluation.task import run_task
 
 QUESTIONS = [
     Question(("Paris", "France"), (("cup", "tea"), ("Tokyo", "Japan")), 1),
@@ -58,16 +61,13 @@ def gpt(tiny_folder: Path) -> str:
 
 
 def build(baseline: str, settings: dict[str, str] | None = None, task: str = "analogy", name: str = "") -> System:
-    return baseline_system(baseline, settings or {}, PAIRS, task=task, name=name, data_dir=Path("data"))
+    chosen = chosen_settings(baseline, [f"{key}={value}" for key, value in (settings or {}).items()], task)
+    return BASELINES[baseline].build(chosen, Context(PAIRS, task, name, Path("data")))
 
 
-def accuracy(system: System, asked: Sequence[Question] = QUESTIONS) -> float:
-    (record,) = analogy_records(system, {"u2": asked}, "test", "runs")
-    return float(record.metrics["accuracy"])
-
-
-def test_every_baseline_of_the_registry_can_be_built() -> None:
-    assert _BUILDERS.keys() == BASELINES.keys()
+def evaluated(system: System) -> Record:
+    (record,) = run_task(Analogy(), system, {"u2": QUESTIONS}, "runs")
+    return record
 
 
 @pytest.mark.parametrize(
@@ -89,22 +89,12 @@ def test_a_baseline_has_a_name_of_its_own_or_the_users(baseline: str, settings: 
     assert system.name == name
     assert system.facts == {"kind": "baseline"}
     assert build(baseline, settings, name="mine").name == "mine"
-    assert 0 <= accuracy(system) <= 100
+    assert 0 <= evaluated(system).metrics["accuracy"] <= 100
 
 
-def test_random_choice_counts_as_chance() -> None:
-    assert build("random").out_of_vocabulary == "chance"
-    assert accuracy(build("random")) == 50
-
-
-def test_saved_answers_are_taken() -> None:
-    assert accuracy(build("predictions", {"file": "saved.jsonl", "column": "mine"})) == 100
-
-
-def test_only_vectors_can_be_classified() -> None:
-    assert build("word-vectors", {"vectors": "glove.txt"}).vectors is not None
-    assert build("pair-vectors", {"pairs": "relative.txt"}).vectors is not None
-    assert build("pmi", {"corpus": "corpus.txt"}).vectors is None
+def test_chance_is_expected_and_saved_answers_are_taken() -> None:
+    assert evaluated(build("random")).metrics["accuracy"] == 50
+    assert evaluated(build("predictions", {"file": "saved.jsonl", "column": "mine"})).metrics["accuracy"] == 100
 
 
 @pytest.mark.parametrize(
@@ -120,20 +110,11 @@ def test_a_classifier_sees_the_papers_features(features: str, pairs: str, column
     assert known.all()
 
 
-def test_pair_vectors_are_joined_in_both_directions_only_for_classification() -> None:
-    settings = {"vectors": "glove.txt", "pairs": "relative.txt"}
-    analogy, classification = (build("word-vectors", settings, task=task) for task in ("analogy", "classification"))
-    assert analogy.vectors is not None
-    assert classification.vectors is not None
-    assert analogy.vectors.vectors(PAIRS)[0].shape[1] == 8
-    assert classification.vectors.vectors(PAIRS)[0].shape[1] == 12
-
-
 def test_the_settings_of_a_tuned_proportion_are_in_the_record(gpt: str, monkeypatch: pytest.MonkeyPatch) -> None:
     small = Grid(templates=("to-as", "what-to"), betas=(0.0,), positive=("index-0", "mean"))
     monkeypatch.setattr(proportion_tuning, "Grid", lambda: small)
     system = build("proportion", {"lm": gpt, "tuned": "true"})
-    (record,) = analogy_records(system, {"u2": QUESTIONS}, "test", "runs")
+    record = evaluated(system)
     found = record.metrics["configuration"]
     assert found["template"] in small.templates
     assert found.keys() >= {"score", "positive", "negative", "beta", "valid_accuracy", "ties"}
@@ -142,7 +123,7 @@ def test_the_settings_of_a_tuned_proportion_are_in_the_record(gpt: str, monkeypa
 
 def test_the_settings_of_a_fixed_proportion_are_in_the_record(gpt: str) -> None:
     system = build("proportion", {"lm": gpt, "template": "what-to"})
-    (record,) = analogy_records(system, {"u2": QUESTIONS}, "test", "runs")
+    record = evaluated(system)
     assert record.metrics["configuration"]["template"] == "what-to"
     assert "valid_accuracy" not in record.metrics["configuration"]
 
@@ -166,7 +147,7 @@ def test_shots_come_from_the_validation_part(gpt: str) -> None:
     prints = {system.solver_for("u2", "test", QUESTIONS, "forward").fingerprint for system in (zero, one)}
     assert len(prints) == 2
     assert build("few-shot", {"lm": gpt, "shots": "1", "seed": "3"}).facts == {"kind": "baseline", "seed": 3}
-    (record,) = analogy_records(one, {"u2": QUESTIONS}, "test", "runs")
+    record = evaluated(one)
     assert record.metrics["configuration"] == {"shots": 1}
     with pytest.raises(RelvecError, match=r"mine\.jsonl has no validation part to learn from; choose a dataset"):
         one.solver_for("mine.jsonl", "test", QUESTIONS, "forward")
@@ -175,10 +156,14 @@ def test_shots_come_from_the_validation_part(gpt: str) -> None:
 @pytest.mark.parametrize(
     ("baseline", "settings", "message"),
     [
-        ("pmi", {"corpus": "corpus.txt", "window": "ten"}, "window cannot be 'ten'; give a whole number."),
-        ("pmi", {"corpus": "corpus.txt", "window": "9" * 5000}, "window cannot have 5,000 digits; give a smaller"),
-        ("proportion", {"lm": "gpt", "tuned": "yes"}, "tuned cannot be 'yes'; give true or false."),
-        ("proportion", {"lm": "gpt", "kind": "casual"}, "kind cannot be 'casual'; give causal or masked."),
+        ("pmi", {"corpus": "corpus.txt", "window": "ten"}, "Baseline pmi: window is 'ten'; give a whole number."),
+        ("pmi", {"corpus": "corpus.txt", "window": "0"}, "Baseline pmi: window is '0'; use 1 or more."),
+        ("pmi", {"window": "5"}, "The baseline pmi needs corpus, a text file, .gz or not; give --set corpus=VALUE."),
+        ("pmi", {"corpsu": "corpus.txt"}, "There is no setting 'corpsu'; did you mean 'corpus'."),
+        ("pmi", {"corpus": ""}, "--set corpus= has no value; write --set name=value."),
+        ("pim", {}, "There is no baseline 'pim'; did you mean 'pmi'."),
+        ("proportion", {"lm": "gpt", "kind": "casual"}, "kind is 'casual'; choose causal or masked."),
+        ("proportion", {"lm": "gpt", "template": "to-sa"}, "did you mean 'to-as'"),
         ("proportion", {"lm": "gpt", "tuned": "true", "template": "to-as"}, "leave out template."),
         ("word-vectors", {"vectors": "glove.txt", "features": "dif"}, "did you mean 'diff'"),
         ("word-vectors", {"vectors": "none.txt"}, "none.txt"),
@@ -189,3 +174,17 @@ def test_a_setting_that_does_not_fit_is_refused(baseline: str, settings: dict[st
     with pytest.raises(RelvecError) as error:
         build(baseline, settings)
     assert message in str(error.value)
+
+
+def test_only_vectors_can_be_classified() -> None:
+    with pytest.raises(RelvecError, match="The baseline pmi cannot be scored on classification; it is for analogy"):
+        build("pmi", {"corpus": "corpus.txt"}, task="classification")
+    assert {name for name, baseline in BASELINES.items() if "classification" in baseline.tasks} == {
+        "word-vectors",
+        "pair-vectors",
+    }
+
+
+def test_the_registry_imports_neither_torch_nor_scikit_learn() -> None:
+    code = "import sys, relvec.baselines.registry; sys.exit(bool({'torch', 'sklearn', 'openai'} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
