@@ -7,7 +7,8 @@ from pathlib import Path
 
 from relvec import RelBERT
 from relvec.data.benchmarks.analogy import read_questions
-from relvec.evaluation.analogy import CosineSolver, metrics, predict
+from relvec.evaluation.analogy import metrics, predict
+from relvec.evaluation.systems import CosineSolver
 from relvec.model.cached_vectors import ModelVectors
 
 

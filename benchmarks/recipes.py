@@ -17,7 +17,8 @@ import numpy as np
 from relvec import RelBERT
 from relvec.data.benchmarks.analogy import Question, load_questions
 from relvec.data.rated import RatedRelation, split
-from relvec.evaluation.analogy import CosineSolver, metrics, predict
+from relvec.evaluation.analogy import metrics, predict
+from relvec.evaluation.systems import CosineSolver
 from relvec.model.cached_vectors import ModelVectors
 from relvec.similarity import Scoring
 from relvec.training.recipe import Recipe

@@ -30,7 +30,8 @@ from relvec.baselines.proportion import (
 )
 from relvec.baselines.proportion_tuning import Grid, tune
 from relvec.data.benchmarks.analogy import Question
-from relvec.evaluation.analogy import Scores, predict
+from relvec.evaluation.analogy import predict
+from relvec.evaluation.systems import Scores
 
 QUESTIONS = [
     Question(("word", "language"), (("paint", "portrait"), ("poetry", "rhythm"), ("note", "music")), 2),

@@ -159,4 +159,6 @@ class Analogy(Task[list[Question]]):
         return Outcome(found, solver.fingerprint, [asdict(prediction) for prediction in predictions])
 
     def _fallback_answers(self, dataset: str, questions: Sequence[Question]) -> Sequence[int | None] | None:
-        return self.fallback and self.fallback.answers(dataset, check_part(self.part), questions, self.scoring)
+        if self.fallback is None:
+            return None
+        return self.fallback.answers(dataset, check_part(self.part), questions, self.scoring)
