@@ -147,8 +147,10 @@ def pair_columns(names: Collection[str]) -> Pair | None:
     >>> pair_columns(["relation", "subject", "object"])
     ('subject', 'object')
     """
-    aliases = zip(HEAD_COLUMNS, TAIL_COLUMNS, strict=True)
-    return next(((head, tail) for head, tail in aliases if head in names and tail in names), None)
+    for head, tail in zip(HEAD_COLUMNS, TAIL_COLUMNS, strict=True):
+        if head in names and tail in names:
+            return head, tail
+    return None
 
 
 def parse_pair(text: str, where: str = "") -> Pair:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError, did_you_mean
-from relvec.io.vectors import UNREADABLE
+from relvec.io.word2vec import UNREADABLE
 from relvec.pairs import Pair, as_pairs, as_word
 
 Numbers = NDArray[np.int32]

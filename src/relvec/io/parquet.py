@@ -3,16 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, needed_for
 
 
 def pyarrow() -> tuple[Any, Any]:
     """The modules `pyarrow` and `pyarrow.parquet`."""
-    try:
+    with needed_for("A parquet file"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise RelvecError("Parquet files need pyarrow; run pip install 'relvec[index]'.") from error
     return pyarrow, pyarrow.parquet
 
 

@@ -10,9 +10,8 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from relvec.errors import RelvecError
 from relvec.io.parquet import is_vectors, read_table
@@ -25,8 +24,7 @@ RELATION_COLUMNS = ("relation", "predicate")
 _PARTS = {"train": "train", **dict.fromkeys(("valid", "validation", "val", "dev"), "valid"), "test": "test"}
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """`where` starts the errors about it, as in `pairs.csv, line 3: `."""
 
     where: str
@@ -41,10 +39,12 @@ class Row:
 
     def label(self, *names: str) -> str:
         """The text in the first of these columns that is there; "" for none, and for a missing value."""
-        value = next((self.values[name] for name in names if name in self.values), None)
+        value = next((self.values[name] for name in names if name in self.values), "")
         if isinstance(value, dict | list):
             raise RelvecError(f"{self.where}{names[0]}: {value!r} is not a name; write a string.")
-        return "" if value is None or _is_missing(value) else " ".join(str(value).split())
+        if not isinstance(value, str):
+            value = "" if value is None or _is_missing(value) else str(value)
+        return " ".join(value.split())
 
     def relation(self) -> str:
         return self.label(*RELATION_COLUMNS)
@@ -153,8 +153,8 @@ def _csv_cells(lines: list[str], name: str) -> Iterator[tuple[int, list[str]]]:
 
 def _read_tsv(lines: list[str], name: str) -> Iterator[Row]:
     """A cell that is quoted as a whole, as pandas writes one with a quote in it, is unquoted."""
-    cells = ((number, [_unquoted(cell) for cell in line.split("\t")]) for number, line in enumerate(lines, start=1))
-    return _text_rows(cells, name, "tab")
+    split = (list(map(_unquoted, line.split("\t"))) if '"' in line else line.split("\t") for line in lines)
+    return _text_rows(enumerate(split, start=1), name, "tab")
 
 
 def _unquoted(cell: str) -> str:

@@ -12,7 +12,6 @@
 import json
 import re
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -23,16 +22,12 @@ from relvec.errors import RelvecError
 from relvec.io.files import check_place, written_whole
 from relvec.io.parquet import is_vectors, pyarrow, read_table
 from relvec.io.tables import Row, read_rows
-from relvec.io.word2vec import read_vectors
+from relvec.io.word2vec import UNREADABLE, read_vectors
 from relvec.pairs import Pair, as_word, table_columns
 from relvec.similarity import Vectors
 
 ROWS_PER_STEP = 16_384
-WIDE_BYTES = 2**28  # so much text fits into any memory
 BETWEEN_WORDS = "__"
-
-UNREADABLE = (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error)
-"""What numpy raises for a file that is no whole .npz; a lone array, for instance, is a TypeError."""
 
 _KEY_PART = re.compile(r"\\(.)|(__)|(_)", re.DOTALL)
 
@@ -72,8 +67,6 @@ def write_pair_file(path: str | Path, pairs: Sequence[Pair], rows: RowsOf, colum
     """
     kind = check_output(Path(path))
     more = {name: column for name, column in (columns or {}).items() if any(value != "" for value in column)}
-    if kind is FORMATS[".npz"]:
-        _check_width(path, [*_words(pairs).values(), *more.values()], rows(0, 1).nbytes)
     with written_whole(path) as partial:
         kind.write(partial, pairs, rows, more)
 
@@ -81,15 +74,6 @@ def write_pair_file(path: str | Path, pairs: Sequence[Pair], rows: RowsOf, colum
 def _words(pairs: Sequence[Pair]) -> dict[str, Sequence[Any]]:
     heads, tails = zip(*pairs, strict=True)
     return {"head": heads, "tail": tails}
-
-
-def _check_width(path: str | Path, columns: Sequence[Sequence[Any]], vector_bytes: int) -> None:
-    """Refuse a .npz file that a giant word would blow up: numpy makes all texts of an array as wide as the longest."""
-    letters = [max(len(str(text)) for text in column) for column in columns]
-    text_bytes = 4 * sum(letters) * len(columns[0])
-    if text_bytes > max(WIDE_BYTES, vector_bytes * len(columns[0])):
-        problem = f"the longest word has {max(letters):,} letters, as many as all would take: {text_bytes / 1e9:.1f} GB"
-        raise RelvecError(f"{path} cannot hold these pairs ({problem}); write a .parquet file or shorten the word.")
 
 
 def check_input(path: Path) -> VectorFormat:
@@ -175,7 +159,10 @@ def _write_npz(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, column in {**_words(pairs), **columns}.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.save(file, np.array(column))
+                array = np.array(column)
+                if array.dtype == object:  # would be pickled
+                    array = np.array(["" if value is None else str(value) for value in column])
+                np.save(file, array)
         with archive.open("vectors.npy", "w", force_zip64=True) as file:
             _write_array(file, len(pairs), rows)
 

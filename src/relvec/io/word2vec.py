@@ -3,7 +3,8 @@
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, needed_for
 from relvec.io.paths import expanded
 from relvec.io.streams import READ_BYTES, checksum, unpacked
 from relvec.similarity import Vectors
@@ -24,6 +25,9 @@ ZIP_START = b"PK\x03\x04"
 PICKLE_STARTS = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 FASTTEXT_START = (793712314).to_bytes(4, "little")
 
+UNREADABLE = (OSError, ValueError, KeyError, IndexError, EOFError, TypeError, zipfile.BadZipFile, zlib.error)
+"""What numpy raises for a file that is no whole .npz; a lone array, for instance, is a TypeError."""
+
 _BETWEEN_PARTS = re.compile(r"[\s_-]+")
 
 
@@ -31,7 +35,7 @@ _BETWEEN_PARTS = re.compile(r"[\s_-]+")
 class VectorTable:
     """Vectors by key, and the SHA-256 of the file; fastText models also make vectors of keys they have not seen."""
 
-    rows: dict[str, int]
+    rows: Mapping[str, int]
     matrix: Vectors
     first_key: str
     checksum: str
@@ -62,96 +66,72 @@ def read_vectors(path: str | Path, keys: Iterable[str] | None = None) -> VectorT
     wanted = None if keys is None else frozenset(keys)
     with unpacked(file) as (stream, _):
         start = stream.peek(4)[:4]
-        if not start:
-            raise RelvecError(f"{file} is empty; give a file of vectors.")
         if start.startswith(PICKLE_STARTS):
             fix = "open it with the gensim that made it and convert it with `save_word2vec_format`"
             raise RelvecError(f"{file} is pickled, which is not safe to read; {fix}.")
         if start not in (ZIP_START, FASTTEXT_START):
-            return _Rows(file, wanted).read(stream)
+            return _read_rows(file, stream, wanted)
     return _read_npz(file, wanted) if start == ZIP_START else _read_fasttext(file, wanted)
 
 
-class _Rows:
-    """Reads word2vec files, text or binary, and GloVe's, which are text without the first line (rows, columns)."""
-
-    def __init__(self, file: Path, keys: frozenset[str] | None) -> None:
-        self._file = file
-        self._wanted = None if keys is None else frozenset(key.encode("utf-8", "replace") for key in keys)
-        self._kept: dict[bytes, Vector] = {}
-        self._first_key: bytes | None = None
-
-    def read(self, stream: io.BufferedReader) -> VectorTable:
-        first = stream.readline(READ_BYTES).removeprefix(b"\xef\xbb\xbf")
-        header = [int(cell) for cell in first.split() if cell.isdigit()]
-        if len(header) == len(first.split()) == 2:
-            count, dim = header
-            is_binary = any(byte < 32 and byte not in b"\t\n\r" for byte in stream.peek(4096)[:4096])
-            found = self._read_binary(stream, count, dim) if is_binary else self._read_text(stream, dim, 2)
-            if found != count:
-                fix = "download it again, or correct its first line"
-                raise RelvecError(f"{self._file} holds {found} vectors where its first line says {count}; {fix}.")
-        else:
-            dim = len(first.split()) - 1
-            self._read_text(chain([first], stream), dim, 1)
-        rows: dict[str, int] = {}
-        for row, key in enumerate(self._kept):
-            rows.setdefault(key.decode("utf-8", "replace"), row)
-        matrix = np.stack(list(self._kept.values())) if self._kept else np.empty((0, dim), dtype=np.float32)
-        return VectorTable(rows, matrix, (self._first_key or b"").decode("utf-8", "replace"), checksum(self._file))
-
-    def _read_text(self, lines: Iterable[bytes], dim: int, first_line: int) -> int:
-        count = 0
-        for number, whole_line in enumerate(lines, first_line):
-            line = whole_line.rstrip()
-            if not line:
-                continue
-            count += 1
-            is_usual = line.count(b" ") == dim > 0
-            key = line[: line.index(b" ")] if is_usual else self._key_with_spaces(line, dim, number)
-            if self._is_wanted(key):
-                self._keep(key, line[len(key) + 1 :].split(b" "), number)
-        return count
-
-    def _key_with_spaces(self, line: bytes, dim: int, number: int) -> bytes:
-        """GloVe's large files have keys such as `. . .`; any other line of unusual length is broken."""
-        cells = line.split(b" ")
-        extra = cells[1:-dim] if dim > 0 else []
-        if not extra or any(_is_number(cell) for cell in extra):
-            problem = f"{len(cells) - 1} numbers where {dim} are expected" if dim > 0 else "a key without numbers"
-            raise RelvecError(f"{self._file}, line {number}: {problem}; download or write the file again.")
-        return b" ".join(cells[:-dim])
-
-    def _read_binary(self, stream: io.BufferedReader, count: int, dim: int) -> int:
-        data, at, size = b"", 0, 4 * dim
-        for number in range(1, count + 1):
-            while (space := data.find(b" ", at)) < 0 or len(data) < space + 1 + size:
-                more = stream.read(READ_BYTES)
-                if not more:
-                    return number - 1
-                data, at = data[at:] + more, 0
-            key = data[at:space].lstrip(b"\n")
-            at = space + 1 + size
-            if self._is_wanted(key):
-                self._keep(key, np.frombuffer(data[space + 1 : at], dtype="<f4"), number)
-        return count
-
-    def _is_wanted(self, key: bytes) -> bool:
-        is_first, self._first_key = self._first_key is None, self._first_key or key
+def _read_rows(file: Path, stream: io.BufferedReader, wanted: frozenset[str] | None) -> VectorTable:
+    """Word2vec, text or binary, and GloVe, which is text without the first line (rows, columns)."""
+    first = stream.readline(READ_BYTES).removeprefix(b"\xef\xbb\xbf")
+    header = first.split()
+    has_header = len(header) == 2 and all(cell.isdigit() for cell in header)
+    dim = int(header[1]) if has_header else len(header) - 1
+    if dim < 1:
+        raise RelvecError(f"{file}, line 1: no key with numbers; give word2vec or GloVe text, .bin or .npz.")
+    if has_header and any(byte < 32 and byte not in b"\t\n\r" for byte in stream.peek(4096)[:4096]):
+        rows: Iterable[tuple[str, Any]] = _binary_rows(stream, int(header[0]), dim)
+    else:
+        rows = _text_rows(file, stream if has_header else chain([first], stream), dim, 1 + has_header)
+    kept: dict[str, Vector] = {}
+    first_key, count = "", 0
+    for count, (key, numbers) in enumerate(rows, start=1):
+        first_key = first_key or key
         # The first row is parsed in any case, so that a file of another kind is noticed.
-        return (self._wanted is None or key in self._wanted or is_first) and key not in self._kept
+        if (wanted is None or key in wanted or count == 1) and key not in kept:
+            try:
+                with np.errstate(over="ignore"):
+                    cells = numbers.split(b" ") if isinstance(numbers, bytes) else numbers
+                    kept[key] = np.array(cells, dtype=np.float32)
+            except ValueError as error:
+                place = f"line {count + has_header}: {error}"
+                raise RelvecError(f"{file}, {place}; give word2vec or GloVe text, .bin or .npz.") from error
+    if has_header and count != int(header[0]):
+        problem = f"{file} holds {count} vectors where its first line says {int(header[0])}"
+        raise RelvecError(f"{problem}; download it again, or correct its first line.")
+    if wanted is not None and first_key not in wanted:
+        kept.pop(first_key, None)
+    matrix = np.stack(list(kept.values())) if kept else np.empty((0, dim), dtype=np.float32)
+    return _table(file, list(kept), matrix, first_key)
 
-    def _keep(self, key: bytes, numbers: Any, number: int) -> None:
-        where = f"{self._file}, {'row' if isinstance(numbers, np.ndarray) else 'line'} {number}: "
-        try:
-            with np.errstate(over="ignore"):
-                vector = np.array(numbers, dtype=np.float32)
-        except ValueError as error:
-            raise RelvecError(f"{where}{error}; give word2vec or GloVe text, .bin or .npz.") from error
-        if not np.isfinite(vector).all():
-            raise RelvecError(f"{where}the vector has a number that is not finite; mend or remove it.")
-        if self._wanted is None or key in self._wanted:
-            self._kept[key] = vector
+
+def _text_rows(file: Path, lines: Iterable[bytes], dim: int, first_line: int) -> Iterator[tuple[str, bytes]]:
+    for number, whole_line in enumerate(lines, first_line):
+        line = whole_line.rstrip()
+        if not line:
+            continue
+        extra = line.count(b" ") - dim
+        parts = line.split(b" ", max(extra, 0) + 1)
+        if extra < 0 or any(_is_number(part) for part in parts[1:-1]):  # GloVe's large files have keys such as `. . .`
+            problem = f"{extra + dim} numbers where {dim} are expected"
+            raise RelvecError(f"{file}, line {number}: {problem}; download or write the file again.")
+        yield b" ".join(parts[:-1]).decode("utf-8", "replace"), parts[-1]
+
+
+def _binary_rows(stream: io.BufferedReader, count: int, dim: int) -> Iterator[tuple[str, Vector]]:
+    data, at, size = b"", 0, 4 * dim
+    for _ in range(count):
+        while (space := data.find(b" ", at)) < 0 or len(data) < space + 1 + size:
+            more = stream.read(READ_BYTES)
+            if not more:
+                return
+            data, at = data[at:] + more, 0
+        key = data[at:space].lstrip(b"\n").decode("utf-8", "replace")
+        at = space + 1 + size
+        yield key, np.frombuffer(data[space + 1 : at], dtype="<f4")
 
 
 def _is_number(cell: bytes) -> bool:
@@ -166,30 +146,20 @@ def _read_npz(file: Path, wanted: frozenset[str] | None) -> VectorTable:
     try:
         with np.load(file, allow_pickle=False) as arrays:
             words, vectors = arrays["words"], arrays["vectors"]
-    except (ValueError, KeyError, zipfile.BadZipFile) as error:
+        rows: dict[str, int] = {}
+        for row, (word, _) in enumerate(zip(words.tolist(), vectors, strict=True)):
+            if wanted is None or word in wanted:
+                rows.setdefault(word, row)
+        matrix = vectors[list(rows.values()), :].astype(np.float32)
+    except UNREADABLE as error:
         fix = "write it by `np.savez(file, words=np.array(words), vectors=vectors)`"
         raise RelvecError(f"{file} does not hold `words` (text) and `vectors` ({error}); {fix}.") from error
-    if words.dtype.kind != "U" or vectors.dtype.kind != "f" or words.ndim != 1 or vectors.shape[:-1] != words.shape:
-        shapes = f"`words` {words.dtype} {words.shape} and `vectors` {vectors.dtype} {vectors.shape}"
-        raise RelvecError(f"{file} holds {shapes}; make them text [rows] and numbers [rows, columns].")
-    rows: dict[str, int] = {}
-    kept: list[int] = []
-    for row, word in enumerate(words.tolist()):
-        if (wanted is None or word in wanted) and word not in rows:
-            rows[word] = len(kept)
-            kept.append(row)
-    matrix = vectors[kept].astype(np.float32)
-    if not np.isfinite(matrix).all():
-        bad = str(words[kept][~np.isfinite(matrix).all(axis=1)][0])
-        raise RelvecError(f"{file}: the vector of {bad!r} has a number that is not finite; mend or remove it.")
-    return VectorTable(rows, matrix, str(words[0]) if len(words) else "", checksum(file))
+    return _table(file, list(rows), matrix, str(words[0]) if len(words) else "")
 
 
 def _read_fasttext(file: Path, wanted: frozenset[str] | None) -> VectorTable:
-    try:
+    with needed_for("A fastText model"):
         from gensim.models.fasttext import load_facebook_vectors
-    except ImportError as error:
-        raise RelvecError(f"{file} is a fastText model; to read it, run pip install 'relvec[evaluate]'.") from error
     try:
         model: Any = load_facebook_vectors(str(file))
     except Exception as error:  # a broken model fails in many ways
@@ -202,13 +172,21 @@ def _read_fasttext(file: Path, wanted: frozenset[str] | None) -> VectorTable:
 
     first = next(iter(index), "")
     if wanted is None:
-        return VectorTable(index, model.vectors, first, checksum(file), made)
+        return _table(file, list(index), model.vectors, first, made)
     # Keep only what is asked for: a model takes gigabytes.
     present = [key for key in wanted if key in index]
-    matrix = np.array(model.vectors[[index[key] for key in present]], dtype=np.float32)
     made_before = {key: made(key) for key in wanted - set(present)}
-    rows = {key: row for row, key in enumerate(present)}
-    return VectorTable(rows, matrix, first, checksum(file), made_before.get)
+    return _table(file, present, model.vectors[[index[key] for key in present]], first, made_before.get)
+
+
+def _table(
+    file: Path, keys: list[str], matrix: Vectors, first_key: str, subwords: Subwords | None = None
+) -> VectorTable:
+    is_bad = ~np.isfinite(matrix).all(axis=1)
+    if is_bad.any():
+        bad = keys[int(np.flatnonzero(is_bad)[0])]
+        raise RelvecError(f"{file}: the vector of {bad!r} has a number that is not finite; mend or remove it.")
+    return VectorTable({key: row for row, key in enumerate(keys)}, matrix, first_key, checksum(file), subwords)
 
 
 def parts_of(word: str) -> list[str]:

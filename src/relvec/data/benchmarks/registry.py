@@ -1,7 +1,6 @@
 """Every benchmark with a name: one entry each, with its files, sizes, categories and classes."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -12,39 +11,64 @@ Task = Literal["analogy", "classification", "mapping"]
 
 
 @dataclass(frozen=True)
-class Benchmark:
-    """A dataset to evaluate on.
+class Collection:
+    """Benchmarks of one task: where their files are below the data folder, and in a dataset of the hub.
 
-    Its files are at `path` below the data folder, or at `hub_path` of the hub's dataset `hub_id`; `{part}` stands for
-    train, valid or test.
+    In the paths, `{name}`, `{title}` and `{part}` stand for those of a benchmark; `hub_parts` are parts that the hub
+    names otherwise. Without a `revision`, a commit of the dataset, the newest counts.
     """
 
-    name: str
-    title: str
     task: Task
     path: str
     hub_id: str
     hub_path: str
-    counts: dict[str, int]
-    """Questions, pairs or problems in each part."""
-    revision: str | None = None
-    """The commit of the hub's dataset; without one, the newest."""
     hub_parts: dict[str, str] = field(default_factory=dict)
-    """How the hub calls a part, if otherwise."""
-    is_whole: bool = False
-    """Whether the validation and the test part together are tested on."""
-    folder: str = ""
-    """The name by which its files go: the full SAT set is both parts of SAT."""
+    revision: str | None = None
+
+
+ANALOGY = Collection(
+    "analogy", "analogy/{name}/{part}.jsonl", "relbert/analogy_questions", "dataset/{name}/{part}.jsonl"
+)
+CLASSIFICATION = Collection(
+    "classification",
+    "lexrel/{name}/{part}.jsonl",
+    "relbert/lexical_relation_classification",
+    "dataset/{title}/{part}.jsonl",
+    hub_parts={"valid": "val"},
+)
+MAPPING = Collection("mapping", "mapping/{name}.jsonl", "relbert/relation_mapping", "data.jsonl")
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A dataset to evaluate on; `counts` are the questions, pairs or problems in each part."""
+
+    name: str
+    title: str
+    collection: Collection
+    counts: dict[str, int]
+    both_parts_of: str = ""
+    """The benchmark whose validation and test part together are this one, all of it for testing."""
     categories: dict[str, str] = field(default_factory=dict)
     """The paper's high-level category by the beginning of a kind of question."""
     relation_names: tuple[tuple[str, str], ...] = ()
-    """Patterns and replacements that make of a kind of question what the paper calls the relation."""
+    """Patterns and replacements that turn a kind of question into the paper's name of the relation."""
     classes: dict[str, str] = field(default_factory=dict)
     """The paper's class for each label."""
 
+    @property
+    def is_whole(self) -> bool:
+        return bool(self.both_parts_of)
+
+    @property
+    def folder(self) -> str:
+        return self.both_parts_of or self.name
+
     def file(self, part: str, data_dir: str | Path | None = None) -> Path:
-        hub_path = self.hub_path.format(part=self.hub_parts.get(part, part))
-        return benchmark_file(self.path.format(part=part), self.hub_id, hub_path, data_dir, self.revision)
+        place = self.collection
+        path = place.path.format(name=self.folder, part=part)
+        hub_path = place.hub_path.format(name=self.folder, title=self.title, part=place.hub_parts.get(part, part))
+        return benchmark_file(path, place.hub_id, hub_path, data_dir, place.revision)
 
     def category_of(self, kind: str) -> str:
         """The high-level category of a kind of question; empty if there is none.
@@ -65,48 +89,7 @@ class Benchmark:
         return kind
 
 
-def _analogy(
-    name: str,
-    title: str,
-    valid: int,
-    test: int,
-    *,
-    folder: str = "",
-    categories: dict[str, str] | None = None,
-    relation_names: Sequence[tuple[str, str]] = (),
-) -> Benchmark:
-    return Benchmark(
-        name,
-        title,
-        "analogy",
-        path=f"analogy/{folder or name}/{{part}}.jsonl",
-        hub_id="relbert/analogy_questions",
-        hub_path=f"dataset/{folder or name}/{{part}}.jsonl",
-        counts={"valid": valid, "test": test},
-        is_whole=bool(folder),
-        folder=folder or name,
-        categories=categories or {},
-        relation_names=tuple(relation_names),
-    )
-
-
-def _classification(name: str, title: str, counts: dict[str, int], classes: dict[str, str]) -> Benchmark:
-    return Benchmark(
-        name,
-        title,
-        "classification",
-        path=f"lexrel/{name}/{{part}}.jsonl",
-        hub_id="relbert/lexical_relation_classification",
-        hub_path=f"dataset/{title}/{{part}}.jsonl",
-        counts=counts,
-        folder=name,
-        hub_parts={"valid": "val"},
-        classes=classes,
-    )
-
-
 _NO_RELATION = ((".+", ""),)  # a kind of SAT question says where it comes from, some in the question's own words
-
 _BATS_NAMES = (
     (r"^.*\[|\]$", ""),
     ("_(ir)?reg$", ""),
@@ -119,24 +102,38 @@ _BATS_NAMES = (
 BENCHMARKS: dict[str, Benchmark] = {
     benchmark.name: benchmark
     for benchmark in (
-        _analogy("sat_full", "SAT full", 37, 337, folder="sat", relation_names=_NO_RELATION),
-        _analogy("sat", "SAT", 37, 337, relation_names=_NO_RELATION),
-        _analogy("u2", "U2", 24, 228),
-        _analogy("u4", "U4", 48, 432),
-        _analogy("google", "Google", 50, 500, categories={"gram": "Morphological", "": "Semantic"}),
-        _analogy(
+        Benchmark(
+            "sat_full",
+            "SAT full",
+            ANALOGY,
+            {"valid": 37, "test": 337},
+            both_parts_of="sat",
+            relation_names=_NO_RELATION,
+        ),
+        Benchmark("sat", "SAT", ANALOGY, {"valid": 37, "test": 337}, relation_names=_NO_RELATION),
+        Benchmark("u2", "U2", ANALOGY, {"valid": 24, "test": 228}),
+        Benchmark("u4", "U4", ANALOGY, {"valid": 48, "test": 432}),
+        Benchmark(
+            "google",
+            "Google",
+            ANALOGY,
+            {"valid": 50, "test": 500},
+            categories={"gram": "Morphological", "": "Semantic"},
+        ),
+        Benchmark(
             "bats",
             "BATS",
-            199,
-            1799,
+            ANALOGY,
+            {"valid": 199, "test": 1799},
             categories={"I": "Morphological", "D": "Morphological", "E": "Semantic", "L": "Lexical"},
             relation_names=_BATS_NAMES,
         ),
-        _classification(
+        Benchmark(
             "bless",
             "BLESS",
+            CLASSIFICATION,
             {"train": 18582, "valid": 1327, "test": 6637},
-            {
+            classes={
                 "random": "random",
                 "mero": "meronym",
                 "event": "event",
@@ -145,17 +142,19 @@ BENCHMARKS: dict[str, Benchmark] = {
                 "attri": "attribute",
             },
         ),
-        _classification(
+        Benchmark(
             "cogalexv",
             "CogALexV",
+            CLASSIFICATION,
             {"train": 3054, "test": 4260},
-            {"RANDOM": "random", "PART_OF": "meronym", "HYPER": "hypernym", "ANT": "antonym", "SYN": "synonym"},
+            classes={"RANDOM": "random", "PART_OF": "meronym", "HYPER": "hypernym", "ANT": "antonym", "SYN": "synonym"},
         ),
-        _classification(
+        Benchmark(
             "evalution",
             "EVALution",
+            CLASSIFICATION,
             {"train": 5160, "valid": 372, "test": 1846},
-            {
+            classes={
                 "MadeOf": "meronym",
                 "PartOf": "part of",
                 "IsA": "hypernym",
@@ -165,26 +164,25 @@ BENCHMARKS: dict[str, Benchmark] = {
                 "Synonym": "synonym",
             },
         ),
-        _classification(
+        Benchmark(
             "khn",
             "K&H+N",
+            CLASSIFICATION,
             {"train": 40256, "valid": 2876, "test": 14377},
-            {"false": "random", "mero": "meronym", "hypo": "hypernym", "sibl": "co-hyponym"},
+            classes={"false": "random", "mero": "meronym", "hypo": "hypernym", "sibl": "co-hyponym"},
         ),
-        _classification(
+        Benchmark(
             "root09",
             "ROOT09",
+            CLASSIFICATION,
             {"train": 8933, "valid": 638, "test": 3191},
-            {"RANDOM": "random", "HYPER": "hypernym", "COORD": "co-hyponym"},
+            classes={"RANDOM": "random", "HYPER": "hypernym", "COORD": "co-hyponym"},
         ),
         Benchmark(
             "relation_mapping",
             "relation mapping",
-            "mapping",
-            path="mapping/relation_mapping.jsonl",
-            hub_id="relbert/relation_mapping",
-            hub_path="data.jsonl",
-            counts={"test": 20},
+            MAPPING,
+            {"test": 20},
             categories={"a": "science", "m": "metaphor"},  # Turney numbers his problems A1 to A10 and M1 to M10
         ),
     )
@@ -192,4 +190,4 @@ BENCHMARKS: dict[str, Benchmark] = {
 
 
 def benchmarks_of(task: Task) -> dict[str, Benchmark]:
-    return {name: benchmark for name, benchmark in BENCHMARKS.items() if benchmark.task == task}
+    return {name: benchmark for name, benchmark in BENCHMARKS.items() if benchmark.collection.task == task}
