@@ -125,9 +125,9 @@ def test_vectors_are_exported_and_imported(
     ("arguments", "message"),
     [
         (["neighbours", "Paris"], "'Paris' has no colon; write head:tail"),
-        (["neighbours", "a:b"], "no bundled index; make one with `relvec index build`"),
+        (["neighbours", "a:b"], "is not an index folder (it has no meta.json); make one with `relvec index build`"),
         (["neighbours", "a:b", "--index", "FOLDER"], "is not an index folder"),
-        (["neighbours", "a:b", "--index", "INDEX", "-m", "TINY", "-k", "0"], "0 neighbours cannot be found"),
+        (["neighbours", "a:b", "--index", "INDEX", "-m", "TINY", "-k", "0"], "Invalid value for"),
         (["neighbours", "a:b", "--index", "INDEX", "-m", "OTHER"], "vectors of another model than tiny-bert"),
         (["neighbours", "a:b", "--index", "INDEX", "-m", "TINY", "--relation", "x"], "No pair of this index has"),
         (["complete", "a:b", "::", "c:d"], "'c:d' leaves nothing open; write it as c:?"),

@@ -86,7 +86,7 @@ def test_vectors_of_another_model_are_refused(
     assert not (tmp_path / "my.index").exists()
 
 
-@pytest.mark.parametrize(("count", "width", "message"), [(2, 8, "8 dimensions where"), (0, 16, "holds no pair")])
+@pytest.mark.parametrize(("count", "width", "message"), [(2, 8, "8 dimensions where"), (0, 16, "no pair to index")])
 def test_a_file_that_cannot_be_of_this_model_is_refused(
     tiny: RelBERT, tmp_path: Path, count: int, width: int, message: str
 ) -> None:

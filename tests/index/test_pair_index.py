@@ -220,8 +220,7 @@ def test_each_query_of_many_has_the_neighbours_that_it_has_alone(tiny: TorchRelB
 
 
 def test_bad_requests_are_refused(tiny: TorchRelBERT, index: PairIndex) -> None:
-    with pytest.raises(RelvecError, match="0 neighbours cannot be found"):
-        index.neighbours(tiny, ("cup", "tea"), 0)
+    assert index.neighbours(tiny, ("cup", "tea"), 0) == []
     with pytest.raises(RelvecError, match="no pair to index"):
         PairIndex.of(tiny, [])
     with pytest.raises(RelvecError, match="cannot be empty"):

@@ -41,7 +41,7 @@ def test_files_without_the_journal_that_made_them_are_not_written_over(tmp_path:
 def test_a_file_of_another_is_refused_and_left_as_it_is(tmp_path: Path, content: str) -> None:
     path = tmp_path / "history.jsonl"
     path.write_text(content)
-    with pytest.raises(RelvecError, match="belongs to a search with another base, other settings or other data"):
+    with pytest.raises(RelvecError, match="belongs to a run with another base, other settings or other data"):
         Journal(path, job="mine")
     assert path.read_text() == content
 

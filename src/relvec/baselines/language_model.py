@@ -1,8 +1,8 @@
 """Likelihoods of texts under a local language model, causal or masked."""
 
 import hashlib
-import importlib.util
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +32,6 @@ Kind = Literal["causal", "masked"]
 
 TOKENS_PER_BATCH = 1024
 TEXTS_PER_STEP = 256
-WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json")
 
 # What a config tells that changes no likelihood.
 NOT_DECISIVE = ("_name_or_path", "transformers_version", "architectures", "dtype")
@@ -222,21 +221,15 @@ def _batches(rows: list[_Row], tokens_per_batch: int) -> Iterator[list[_Row]]:
 
 def _load_folder(folder: Path, kind: Kind | None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, bool]:
     config = load_config(folder)
-    if not any((folder / name).is_file() for name in WEIGHT_FILES):
-        raise RelvecError(f"The folder {folder} holds no model.safetensors; save the language model in that format.")
     is_causal = kind == "causal" or (kind is None and config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES)
     if is_causal and config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
         config.is_decoder = True  # else it would look at what comes after a token
     auto: Any = AutoModelForCausalLM if is_causal else AutoModelForMaskedLM
-    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        with quiet_transformers():
-            model, report = auto.from_pretrained(
-                folder, config=config, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **options
-            )
-            tokenizer = AutoTokenizer.from_pretrained(folder, **options)
-    except Exception as error:  # safetensors, torch and tokenizers each have their own errors for a broken file
-        raise RelvecError(f"{folder} cannot be loaded as a language model ({error}); check its files.") from error
+    with _loading(folder):
+        model, report = auto.from_pretrained(
+            folder, config=config, use_safetensors=True, output_loading_info=True, **_OPTIONS
+        )
+        tokenizer = AutoTokenizer.from_pretrained(folder, **_LOCAL)
     if report["missing_keys"]:
         missing = min(report["missing_keys"])
         raise RelvecError(f"The weights in {folder} lack {missing}, so it predicts no words; use a language model.")
@@ -244,15 +237,22 @@ def _load_folder(folder: Path, kind: Kind | None) -> tuple[PreTrainedModel, PreT
 
 
 def _load_gguf(path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, bool]:
-    if not path.is_file():
-        raise RelvecError(f"There is no file {path}; check the path.")
-    if importlib.util.find_spec("gguf") is None:
-        raise RelvecError(f"Reading {path} needs the package gguf; run `pip install gguf`.")
-    options: dict[str, Any] = {"gguf_file": path.name, "local_files_only": True, "trust_remote_code": False}
+    """A GGUF file, which needs the package gguf."""
+    with _loading(path):
+        model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, **_OPTIONS)
+        tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, **_LOCAL)
+    return model, tokenizer, True
+
+
+_LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+_OPTIONS: dict[str, Any] = {**_LOCAL, "dtype": torch.float32}
+
+
+@contextmanager
+def _loading(path: Path) -> Iterator[None]:
     try:
         with quiet_transformers():
-            model = AutoModelForCausalLM.from_pretrained(path.parent, dtype=torch.float32, **options)
-            tokenizer = AutoTokenizer.from_pretrained(path.parent, **options)
-    except Exception as error:  # each kind of broken file has an error class of its own
-        raise RelvecError(f"{path} cannot be loaded ({error}); use a GGUF file that transformers reads.") from error
-    return model, tokenizer, True
+            yield
+    except Exception as error:  # safetensors, torch and tokenizers each have their own errors for a broken file
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise RelvecError(f"{path} cannot be loaded as a language model ({reason}); check its files.") from error

@@ -15,7 +15,7 @@ from relvec.pairs import Pair, as_word, parse_pair
 
 def complete(
     analogy: Annotated[list[str], typer.Argument(help="a:b :: c:?  (the :: and the :? may be left out).")],
-    k: Annotated[int, typer.Option("--top", "-k", help="How many words.")] = 10,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many words.")] = 10,
     index: Index = None,
     word_vectors: Annotated[
         Path | None, typer.Option(help="A word2vec or GloVe file that gives more candidates: words near c.")

@@ -15,7 +15,7 @@ Index = Annotated[Path | None, typer.Option(help="An index folder; by default th
 
 def neighbours(
     pairs: Annotated[list[str], typer.Argument(help="One or more examples of a relation, as head:tail.")],
-    k: Annotated[int, typer.Option("--top", "-k", help="How many neighbours.")] = 10,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many neighbours.")] = 10,
     index: Index = None,
     model: Model = DEFAULT_MODEL,
     shared_words: Annotated[

@@ -6,13 +6,12 @@ Nothing here imports torch, so that the processes that share the grid start quic
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError
+from relvec.errors import needed_for
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors
 from relvec.storage.cache import Cache
@@ -56,8 +55,9 @@ class GridResult:
 
 def check_scikit_learn() -> None:
     """Say that it is missing before hours of encoding, not after."""
-    if not all(find_spec(package) for package in ("sklearn", "joblib")):
-        raise RelvecError("Classification needs scikit-learn; run pip install 'relvec[evaluate]'.")
+    with needed_for("Classification"):
+        import joblib  # noqa: F401
+        import sklearn  # noqa: F401
 
 
 def fit_grid(

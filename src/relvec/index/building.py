@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from relvec.errors import RelvecError
 from relvec.index.kinds import check_kind
 from relvec.index.pair_index import PairIndex
 from relvec.index.storage import read_meta, writing
@@ -35,8 +34,6 @@ def build_index(
     """
     target = Path(folder).resolve()
     distinct, labels = distinct_pairs(pairs, relations)
-    if not distinct:
-        raise RelvecError("There is no pair to index; give at least one.")
     check_kind(kind, len(distinct)).check_size(len(distinct), model.dim)
     vectors = ModelVectors(model, batch_size=batch_size, show_progress=show_progress)
     with writing(target, wait=False):

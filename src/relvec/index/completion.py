@@ -37,14 +37,12 @@ def complete(
     >>> sorted(word for word, _ in complete(model, index, "Paris", "France", "Tokyo"))
     ['Japan', 'cat', 'tea']
     """
-    if k < 1:
-        raise RelvecError(f"{k} words cannot be found; ask for 1 or more.")
     a, b, c = as_word(a), as_word(b), as_word(c)
     candidates = candidate_words(model, index, a, b, c, word_vectors=word_vectors)
     if not candidates:
         raise RelvecError(f"There is no candidate for {c}; use an index of more pairs, or give word vectors.")
     found = model.complete(a, b, c, candidates)
-    known = index.pairs.with_word([c]) & index.present()
+    known = index.pairs.with_word([c])
     partners = {word.casefold() for row in np.flatnonzero(known) for word in index.pairs.pair(int(row))}
     scores = [score + ATTESTED * (word.casefold() in partners) for word, score in found]
     return ranked([word for word, _ in found], np.array(scores, dtype=np.float32), k)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from relvec.errors import RelvecError
+from relvec.index.kinds import check_kind
 from relvec.index.pair_index import PairIndex
 from relvec.index.storage import IndexMeta
 from relvec.io.files import written_whole
@@ -33,8 +33,7 @@ def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: 
     2
     """
     found = read_pair_file(path)
-    if not found.pairs:
-        raise RelvecError(f"{path} holds no pair; give a file of pair vectors.")
+    check_kind(kind, len(found.pairs))
     first: dict[Pair, int] = {}
     for row, pair in enumerate(found.pairs):
         first.setdefault(pair, row)
@@ -58,15 +57,11 @@ def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = 
     ['1', '16', 'ice_cream__cone']
     """
     check_output(Path(path))
-    index.compact()
     pairs, columns = index.pairs.pairs(), {"relation": index.pairs.all_relations()}
     with writing(path):
-        if index.is_exact:
+        if index.is_exact or model is None:
             write_pair_file(path, pairs, index.vectors, columns)
             return
-        if model is None:
-            fix = "give the model, to encode its pairs again"
-            raise RelvecError(f"A {index.kind} index keeps no whole vectors; {fix}.")
         index.check_model(model)
         vectors = ModelVectors(model)
         vectors.prepare(pairs)
@@ -83,7 +78,6 @@ def export_pairs(index: PairIndex, path: str | Path) -> None:
     >>> Path("pairs.tsv").read_text()
     'head\ttail\trelation\nice cream\tcone\t\n'
     """
-    index.compact()
     rows = zip(index.pairs.pairs(), index.pairs.all_relations(), strict=True)
     lines = "".join(f"{tsv_cell(head)}\t{tsv_cell(tail)}\t{tsv_cell(relation)}\n" for (head, tail), relation in rows)
     with writing(path), written_whole(Path(path)) as partial:

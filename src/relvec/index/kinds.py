@@ -137,11 +137,13 @@ KINDS: dict[str, Kind] = {
 
 
 def check_kind(name: str, pairs: int) -> Kind:
-    """The kind of a name; `auto` is `flat` for few pairs and `rabitq` for many.
+    """The kind of a name for so many pairs; `auto` is `flat` for few and `rabitq` for many.
 
     >>> check_kind("auto", 5_000).name, check_kind("auto", 200_000).name
     ('flat', 'rabitq')
     """
+    if pairs < 1:
+        raise RelvecError("There is no pair to index; give at least one.")
     if name == "auto":
         name = "flat" if pairs <= SMALL else "rabitq"
     return KINDS[one_of("index kind", name, KINDS)]

@@ -58,7 +58,6 @@ class PairIndex:
         self.made_by = made_by
         self._vectors = vectors
         self._is_writable = is_writable
-        self._removed = np.zeros(len(pairs), dtype=bool)
         self._checked: tuple[weakref.ref[RelBERT], Any] | None = None
 
     @classmethod
@@ -91,12 +90,10 @@ class PairIndex:
         """
         listed = as_pairs(pairs)
         distinct, labels = distinct_pairs(listed, relations)
-        if not distinct:
-            raise RelvecError("There is no pair to index; give at least one.")
+        chosen = check_kind(kind, len(listed))
         if len(distinct) < len(listed):
             raise RelvecError(f"{len(listed) - len(distinct)} of the pairs are given more than once; give each once.")
-        rows = _checked_rows(listed, vectors, model.dim)
-        store = VectorStore.of(rows, check_kind(kind, len(listed)), show_progress)
+        store = VectorStore.of(_checked_rows(listed, vectors, model.dim), chosen, show_progress)
         return cls(store, PairVocabulary.of(distinct, labels), ModelCheck.of(model))
 
     @classmethod
@@ -109,7 +106,7 @@ class PairIndex:
         return cls(stored.vectors, stored.pairs, stored.meta.made_by, is_writable=writable)
 
     def save(self, folder: str | Path) -> IndexMeta:
-        """Write the index as a folder, whole or not at all; what was removed is left out."""
+        """Write the index as a folder, whole or not at all."""
         target = Path(folder)
         with writing(target):
             return self.write(target)
@@ -137,11 +134,10 @@ class PairIndex:
 
     def write(self, folder: Path) -> IndexMeta:
         """What `save` does, for a caller that holds the lock (`storage.writing`) already."""
-        self.compact()
         return write_folder(folder, self._vectors, self.pairs, self.made_by)
 
     def __len__(self) -> int:
-        return len(self.pairs) - int(self._removed.sum())
+        return len(self.pairs)
 
     @property
     def dim(self) -> int:
@@ -167,7 +163,6 @@ class PairIndex:
 
     def lacking(self, pairs: Sequence[Pair], relations: Sequence[str]) -> tuple[list[Pair], list[str]]:
         """Those of distinct pairs that are not here yet, and their relations."""
-        self.compact()
         rows: list[int] = np.flatnonzero(self.pairs.rows_of(pairs) < 0).tolist()
         return [pairs[row] for row in rows], [relations[row] for row in rows]
 
@@ -175,25 +170,18 @@ class PairIndex:
         """Append pairs that are `lacking`, with the vectors of the index's own model."""
         self._vectors.add(vectors)
         self.pairs = self.pairs.joined(PairVocabulary.of(pairs, relations))
-        self._removed = np.zeros(len(self.pairs), dtype=bool)
 
     def remove(self, pairs: Any) -> int:
-        """Take pairs out, and return how many were there; their vectors go when the index is saved or compacted."""
+        """Take pairs out with their vectors, and return how many were there."""
         self._check_writable()
         rows = self.pairs.rows_of(dict.fromkeys(as_pairs(pairs)))
         rows = rows[rows >= 0]
-        removed = int((~self._removed[rows]).sum())
-        if removed == len(self):
+        if len(rows) == len(self):
             raise RelvecError("An index cannot be empty; delete its folder instead of removing every pair.")
-        self._removed[rows] = True
-        return removed
-
-    def compact(self) -> None:
-        """Free the room of what was removed."""
-        if self._removed.any():
-            self._vectors.drop(np.flatnonzero(self._removed))
-            self.pairs = self.pairs.kept(~self._removed)
-            self._removed = np.zeros(len(self.pairs), dtype=bool)
+        if len(rows):
+            self._vectors.drop(rows)
+            self.pairs = self.pairs.without(rows)
+        return len(rows)
 
     def check_model(self, model: RelBERT) -> None:
         """Refuse a model that did not make these vectors; one that has not changed since is not asked again."""
@@ -250,8 +238,6 @@ class PairIndex:
         >>> [neighbour.pair for of_query in found for neighbour in of_query]
         [('cup', 'tea'), ('cats', 'dogs')]
         """
-        if k < 1:
-            raise RelvecError(f"{k} neighbours cannot be found; ask for 1 or more.")
         asked = as_relations(queries)
         if not asked:
             return []
@@ -273,18 +259,12 @@ class PairIndex:
         self, vector: NDArray[np.float32], k: int, allowed: Mask | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Scores as the index knows them, and rows of `pairs`, best first."""
-        if self._removed.any():
-            allowed = self.present() if allowed is None else allowed & self.present()
         return self._vectors.search(vector, k, allowed)
-
-    def present(self) -> Mask:
-        """Which rows of `pairs` were not removed."""
-        return ~self._removed
 
     def vectors(self, start: int = 0, stop: int | None = None) -> Vectors:
         """The vectors of rows of `pairs`, of length 1; only an exact index still has them."""
         if not self.is_exact:
-            raise RelvecError(f"A {self.kind} index keeps no whole vectors; encode its pairs with the model.")
+            raise RelvecError(f"A {self.kind} index keeps no whole vectors; give the model, to encode its pairs again.")
         return self._vectors.get(start, len(self.pairs) if stop is None else stop)
 
     def _excluded(self, query: Relation, shared_words: bool) -> Mask:

@@ -67,12 +67,7 @@ class Stored(NamedTuple):
 
 def index_folder(given: str | Path | None) -> Path:
     """The folder that a user names, else the vocabulary that comes with the package."""
-    if given is not None:
-        return Path(given)
-    if not (BUNDLED / META).is_file():
-        fix = "make one with `relvec index build` and give it as --index"
-        raise RelvecError(f"This relvec has no bundled index; {fix}.")
-    return BUNDLED
+    return BUNDLED if given is None else Path(given)
 
 
 def check_unused(folder: Path) -> None:

@@ -87,27 +87,23 @@ class PairVocabulary:
     def with_relation(self, relations: Iterable[str]) -> Mask:
         """Which rows have one of the relations; a relation that no row has is an error."""
         known = self.relations[1:]
-        if not known:
-            raise RelvecError("The pairs of this index have no relation labels; build it from a file with a relation.")
+        few = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
+        advice = f"choose one of {few}" if known else "build it from a file with a column relation"
         wanted = [relations] if isinstance(relations, str) else list(relations)
         for relation in wanted:
             if relation not in known:
-                few = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
-                raise RelvecError(
-                    f"No pair of this index has the relation {relation!r}; "
-                    f"{did_you_mean(relation, known, otherwise=f'known are {few}')}."
-                )
+                fix = did_you_mean(relation, known, otherwise=advice)
+                raise RelvecError(f"No pair of this index has the relation {relation!r}; {fix}.")
         return np.isin(self.labels, [self.relations.index(relation) for relation in wanted])
 
     def joined(self, other: Self) -> "PairVocabulary":
         """These rows and then those of the other."""
         return PairVocabulary.of([*self.pairs(), *other.pairs()], [*self.all_relations(), *other.all_relations()])
 
-    def kept(self, rows: Mask) -> "PairVocabulary":
-        """Only some of the rows, and only their words."""
-        pairs = [pair for pair, keep in zip(self.pairs(), rows, strict=True) if keep]
-        relations = [relation for relation, keep in zip(self.all_relations(), rows, strict=True) if keep]
-        return PairVocabulary.of(pairs, relations)
+    def without(self, rows: NDArray[np.int64]) -> "PairVocabulary":
+        """The other rows, and only their words."""
+        kept: list[int] = np.delete(np.arange(len(self)), rows).tolist()
+        return PairVocabulary.of([self.pair(row) for row in kept], [self.relation(row) for row in kept])
 
     def write(self, path: Path) -> None:
         with path.open("wb") as file:
@@ -166,9 +162,7 @@ def distinct_pairs(pairs: Any, relations: Sequence[str] | None = None) -> tuple[
 
 def _label(relation: str) -> str:
     """A line break within a name would make two names of it in the file."""
-    if not isinstance(relation, str):
-        raise RelvecError(f"The relation {relation!r} is not text; give each pair a name, or an empty one.")
-    return as_word(relation, "The relation ") if relation.strip() else ""
+    return as_word(relation, "The relation: ") if relation and str(relation).strip() else ""
 
 
 def _as_bytes(lines: list[str]) -> NDArray[np.uint8]:
