@@ -41,7 +41,7 @@ def test_an_index_knows_its_model_and_its_vectors() -> None:
     index, model = PairIndex.load("index"), RelBERT.from_pretrained("adapter")
     index.check_model(model)
     assert len(index) == len(pairs)
-    found = index.neighbours(model, pairs[0], len(pairs), exclude_shared_words=False)
+    found = index.neighbours(model, pairs[0], len(pairs), shared_words=True)
     scores = {each.pair: each.score for each in found}
     unit = expected / np.linalg.norm(expected, axis=1, keepdims=True)
     assert [scores[pair] for pair in pairs[1:]] == pytest.approx((unit[1:] @ unit[0]).tolist(), abs=1e-3)
