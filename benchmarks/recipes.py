@@ -21,8 +21,8 @@ from relvec.evaluation.analogy import metrics, predict
 from relvec.evaluation.systems import CosineSolver
 from relvec.model.cached_vectors import ModelVectors
 from relvec.similarity import Scoring
-from relvec.training.recipe import Recipe
-from relvec.training.run import load_relations, train
+from relvec.training import Recipe, train
+from relvec.training.run import load_relations
 
 DATASETS = ("sat", "u2", "u4", "google", "bats")
 

@@ -29,8 +29,8 @@ from relvec.data.sources import load
 from relvec.hub.models import resolve
 from relvec.prompts import Template
 from relvec.training.batch import Batch
-from relvec.training.batches import make_batch
 from relvec.training.losses.triplet import Triplet, distances
+from relvec.training.samplers import make_batch
 
 CATEGORIES = ("part-whole", "contrast", "cause-effect", "professions")
 RELATIONS_PER_CATEGORY = 3

@@ -11,6 +11,7 @@ from stopwatch import Stopwatch
 from relvec.data.readers import read_rated
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
+from relvec.training.loop import Scores
 from relvec.training.recipe import Recipe
 from relvec.training.trainer import Trainer
 
@@ -22,15 +23,15 @@ class TimedTrainer(Trainer):
     seconds: list[float]
     pairs: list[Pair]
 
-    def validation_loss(self) -> float:
+    def evaluate(self) -> Scores:
         self.seconds.append(self.clock.seconds())
         with self.clock.pause():
             np.save(self.output / f"vectors-{len(self.seconds) - 1}.npy", self.model.encode(self.pairs))
-            return super().validation_loss()
+            return super().evaluate()
 
-    def _save_checkpoint(self, *state: Any) -> None:
+    def _save(self) -> None:
         with self.clock.pause():
-            super()._save_checkpoint(*state)
+            super()._save()
 
 
 def train(output: Path, data: str, pairs: list[Pair], settings: dict[str, Any]) -> list[float]:

@@ -3,9 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Mapping
-from inspect import signature
 from pathlib import Path
-from typing import get_type_hints
 
 import typer.main
 
@@ -46,13 +44,11 @@ def _model(row: dict[str, object]) -> list[str]:
 
 
 def losses() -> list[list[str]]:
-    rows = [[f"`{name}`", _first_line(loss), _loss_settings(loss)] for name, loss in LOSSES.items()]
+    rows = [
+        [f"`{name}`", loss.help, ", ".join(f"`{each}` ({default})" for each, default in loss.settings.items()) or "-"]
+        for name, loss in LOSSES.items()
+    ]
     return [["loss", "what it does", "settings"], *rows]
-
-
-def _loss_settings(loss: Callable[..., object]) -> str:
-    known = [setting for setting in signature(loss).parameters.values() if setting.name != "dim"]
-    return ", ".join(f"`{setting.name}` ({setting.default})" for setting in known) or "-"
 
 
 def sources() -> list[list[str]]:
@@ -65,8 +61,8 @@ def templates() -> list[list[str]]:
 
 
 def settings() -> list[list[str]]:
-    hints = get_type_hints(Recipe, include_extras=True)
-    rows = [[f"`{name}`", f"`{default!r}`", *hints[name].__metadata__] for name, default in Recipe().as_dict().items()]
+    fields = Recipe.model_fields
+    rows = [[f"`{name}`", f"`{default!r}`", str(fields[name].description)] for name, default in Recipe()]
     return [["setting", "default", "what it does"], *rows]
 
 
@@ -122,10 +118,6 @@ TABLES: Tables = {
         baselines,
     )
 }
-
-
-def _first_line(thing: object) -> str:
-    return (thing.__doc__ or "").strip().splitlines()[0]
 
 
 def filled(text: str, tables: Tables = TABLES) -> str:

@@ -54,8 +54,9 @@ class Settings(BaseModel):
             raise RelvecError(f"{where}{error}") from error
 
     def changed(self, values: Mapping[str, Any], where: str = "") -> Self:
-        """These settings with some of them changed."""
-        return self.checked({**dict(self), **values}, where)
+        """These settings with some of them changed; a default that depends on others follows them."""
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return self.checked({**given, **values}, where)
 
     def as_dict(self) -> dict[str, Any]:
         return self.model_dump()
@@ -91,7 +92,7 @@ def _sentence(error: ErrorDetails, known: list[str]) -> str:
     context = error.get("ctx", {})
     name = ".".join(map(str, error["loc"]))
     if error["type"] == "extra_forbidden":
-        advice = did_you_mean(name, known, otherwise=f"use one of {', '.join(known)}")
+        advice = did_you_mean(name, known, otherwise=f"use one of {', '.join(known)}" if known else "leave it out")
         return f"There is no setting {name!r}; {advice}."
     if error["type"] == "missing":
         return f"{name} is missing; give it."

@@ -9,8 +9,7 @@ from relvec import RelvecError
 from relvec.analyses.unseen_category import UnseenCategory, unseen_category
 from relvec.cli import analyse
 from relvec.evaluation.records import load_records
-from relvec.prompts.learned import PromptResult
-from relvec.prompts.lengths import Lengths
+from relvec.prompts.learned import Lengths, PromptResult
 from relvec.training.recipe import Recipe
 
 WORDS = ("oak", "rose", "cat", "tea", "car", "bread")

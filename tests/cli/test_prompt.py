@@ -1,7 +1,6 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +99,6 @@ def test_search_prints_the_best_lengths_first(relvec: Relvec, tiny_folder: Path,
     [
         (["autoprompt", "--lengths", "8,x,2"], "'8,x,2' are not three numbers"),
         (["autoprompt", "--lengths", "0,0,0"], "give it at least one trigger"),
-        (["autoprompt", "--lengths", "100000000000,1,1"], "give numbers up to 512"),
-        (["search", "--lengths", "1-100000000,1,1"], "give numbers up to 512"),
-        (["search", "--lengths", f"{'9' * 5000},1,1"], "are not three numbers"),
         (["autoprompt", "--data", "nowhere.csv"], "nowhere.csv"),
         (["autoprompt", "--base", "no-such-base"], "Unknown model 'no-such-base'"),
         (["autoprompt", "--pooling", "mask"], "use average pooling"),
@@ -110,9 +106,9 @@ def test_search_prints_the_best_lengths_first(relvec: Relvec, tiny_folder: Path,
         (["autoprompt", "--lengths", "80,1,1"], "give fewer --lengths"),
         (["autoprompt", "--candidates", "0"], "use 1 or more"),
         (["autoprompt", "--exclude-benchmark-pairs"], "give their folder with --data-dir"),
-        (["ptuning", "--epochs", "nan"], "number of epochs of nan"),
+        (["ptuning", "--epochs", "0"], "epochs is 0.0; use a number above 0"),
         (["search", "--method", "autoprmpt"], "Unknown method 'autoprmpt'; did you mean 'autoprompt'"),
-        (["search", "--method", "ptuning", "--exhaustive"], "ptuning has no setting exhaustive"),
+        (["search", "--method", "ptuning", "--exhaustive"], "ptuning: There is no setting 'exhaustive'"),
         (["search", "--lengths", "9-8,1,1"], "write the smaller number first"),
     ],
 )
@@ -186,7 +182,7 @@ def test_a_prompt_that_saw_the_benchmarks_is_not_for_a_recipe_that_leaves_them_o
     with pytest.raises(RelvecError, match=r"may have seen benchmark pairs.*; learn it with --exclude-benchmark-pairs"):
         with_prompt(recipe)
     learned = PromptResult.load(prompt)
-    replace(learned, settings={**learned.settings, "exclude_benchmark_pairs": True}).save(prompt)
+    learned.changed({"settings": {**learned.settings, "exclude_benchmark_pairs": True}}).save(prompt)
     assert with_prompt(recipe)[1] == learned.template
 
 

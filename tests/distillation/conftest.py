@@ -8,8 +8,9 @@ import pytest
 import torch
 from transformers import AutoModel, BertConfig
 
-from relvec.distillation.distiller import Distiller, Settings
+from relvec.distillation.distiller import Distiller
 from relvec.distillation.pool import Sources, make_pool
+from relvec.distillation.settings import DistillationSettings
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.torch_backend import TorchRelBERT
 
@@ -60,7 +61,7 @@ def make_distiller(tiny_folder: Path, small_folder: Path, pairs_file: Path, tmp_
         teacher = ModelVectors(TorchRelBERT.from_pretrained(tiny_folder, pooling="mask"), tmp_path / "cache")
         student = TorchRelBERT.from_pretrained(small_folder, template="[h] <mask> [t]", pooling="mask")
         pool = make_pool(Sources(files=(str(pairs_file),), data=()))
-        settings = Settings(**QUICK | changes)
+        settings = DistillationSettings(**QUICK | changes)
         base = str(small_folder) if settings.lora_rank else "small-bert"
         return Distiller(teacher, student, pool, settings, tmp_path / output, base=base, data="my pairs")
 

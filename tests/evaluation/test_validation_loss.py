@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from relvec import RelvecError
+from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation, split
 from relvec.evaluation.validation_loss import validation_loss
 from relvec.model.torch_backend import TorchRelBERT
-from relvec.training.batches import validation_batch
 from relvec.training.losses import LOSSES
 from relvec.training.recipe import Recipe
+from relvec.training.samplers import validation_batch
 from relvec.training.trainer import Trainer
 
 WORDS = {
@@ -33,27 +33,29 @@ def relations() -> list[RatedRelation]:
 
 @pytest.mark.parametrize("loss", [name for name in LOSSES if name not in WITH_WEIGHTS])
 def test_the_loss_equals_that_of_the_trainer(
-    tiny: TorchRelBERT, relations: list[RatedRelation], tmp_path: Path, loss: str
+    tiny: RelBERT, relations: list[RatedRelation], tmp_path: Path, loss: str
 ) -> None:
     recipe = Recipe().changed({"loss": loss, "lora_rank": 0})
-    trainer = Trainer(tiny, split(relations, "train"), split(relations, "valid"), recipe, tmp_path / "model")
-    assert validation_loss(tiny, relations, loss)["loss"] == trainer.validation_loss()
+    trainer = Trainer(
+        TorchRelBERT.of(tiny), split(relations, "train"), split(relations, "valid"), recipe, tmp_path / "model"
+    )
+    assert validation_loss(tiny, relations, loss)["loss"] == trainer.evaluate()["valid loss"]
 
 
-def test_settings_reach_the_loss(tiny: TorchRelBERT, relations: list[RatedRelation]) -> None:
+def test_settings_reach_the_loss(tiny: RelBERT, relations: list[RatedRelation]) -> None:
     low, high = (validation_loss(tiny, relations, loss_settings={"margin": margin})["loss"] for margin in (1e-3, 50.0))
     assert high - low > 40
 
 
 @pytest.mark.parametrize("loss", WITH_WEIGHTS)
 def test_a_loss_whose_weights_no_model_keeps_is_refused(
-    tiny: TorchRelBERT, relations: list[RatedRelation], loss: str
+    tiny: RelBERT, relations: list[RatedRelation], loss: str
 ) -> None:
     with pytest.raises(RelvecError, match="has weights of its own, which no model keeps; choose one of triplet"):
         validation_loss(tiny, relations, loss)
 
 
-def test_triples_in_order_are_those_of_a_plain_loop(tiny: TorchRelBERT, relations: list[RatedRelation]) -> None:
+def test_triples_in_order_are_those_of_a_plain_loop(tiny: RelBERT, relations: list[RatedRelation]) -> None:
     batch = validation_batch(split(relations, "train"), split(relations, "valid"))
     pair_of = [batch.pairs[row] for row in batch.row.tolist()]
     right = [
@@ -66,7 +68,7 @@ def test_triples_in_order_are_those_of_a_plain_loop(tiny: TorchRelBERT, relation
 
 
 def test_relations_without_negatives_still_have_a_loss_between_relations(
-    tiny: TorchRelBERT, relations: list[RatedRelation]
+    tiny: RelBERT, relations: list[RatedRelation]
 ) -> None:
     bare = [replace(relation, negatives=()) for relation in relations]
     found = validation_loss(tiny, bare, "infonce")
@@ -76,6 +78,6 @@ def test_relations_without_negatives_still_have_a_loss_between_relations(
         validation_loss(tiny, bare, "triplet")
 
 
-def test_one_relation_with_nothing_to_compare_is_refused(tiny: TorchRelBERT, relations: list[RatedRelation]) -> None:
+def test_one_relation_with_nothing_to_compare_is_refused(tiny: RelBERT, relations: list[RatedRelation]) -> None:
     with pytest.raises(RelvecError, match="nothing to tell apart"):
         validation_loss(tiny, [replace(relations[0], negatives=())])

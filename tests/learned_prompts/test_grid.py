@@ -10,8 +10,7 @@ from relvec.data.rated import RatedRelation
 from relvec.learned_prompts.autoprompt.prompt_encoder import PromptEncoder
 from relvec.learned_prompts.grid import METHODS, prompt_folder, search
 from relvec.model.torch_backend import TorchRelBERT
-from relvec.prompts.learned import PromptResult
-from relvec.prompts.lengths import parse_grid
+from relvec.prompts.learned import PromptResult, parse_grid
 
 QUICK: dict[str, dict[str, Any]] = {"autoprompt": {"iterations": 1, "candidates": 2}, "ptuning": {"steps": 1}}
 
@@ -170,7 +169,7 @@ def test_lengths_that_do_not_fit_are_refused_before_any_is_learned(
 
 @pytest.mark.parametrize(
     ("method", "settings", "message"),
-    [("autoprmpt", {}, "Unknown method"), ("autoprompt", {"epochs": 2}, "has no setting epochs")],
+    [("autoprmpt", {}, "Unknown method"), ("autoprompt", {"epochs": 2}, "autoprompt: There is no setting 'epochs'")],
 )
 def test_unknown_methods_and_settings_are_refused(
     relations: list[RatedRelation], tmp_path: Path, method: str, settings: dict[str, Any], message: str

@@ -1,7 +1,7 @@
 import pytest
 
 from relvec import RelvecError
-from relvec.prompts.lengths import Lengths, parse_grid
+from relvec.prompts.learned import Lengths, parse_grid
 
 
 def test_the_paper_s_grid_has_eight_combinations() -> None:

@@ -1,7 +1,6 @@
 """The tables of the pages are made from the code, column by column."""
 
 import importlib
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ def make_tables(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_every_setting_of_a_recipe_says_what_it_is(make_tables: Any) -> None:
     head, *rows = make_tables.settings()
-    assert [row[0] for row in rows] == [f"`{field.name}`" for field in fields(Recipe)]
+    assert [row[0] for row in rows] == [f"`{name}`" for name in Recipe.model_fields]
     assert all(len(row) == len(head) and row[2] for row in rows)
 
 

@@ -1,7 +1,7 @@
 import torch
 
 from relvec.data.rated import RatedRelation
-from relvec.training.batches import RelationBatches, TripleBatches, with_parents
+from relvec.training.samplers import RelationBatches, TripleBatches, with_parents
 
 
 def test_a_batch_holds_r_relations_with_k_positives_and_hard_negatives(relations: list[RatedRelation]) -> None:

@@ -10,8 +10,7 @@ from relvec import RelvecError
 from relvec.model.adapter import is_adapter
 from relvec.model.averaging import average
 from relvec.model.torch_backend import TorchRelBERT
-from relvec.training.lora import add_lora
-from relvec.training.low_rank import LEFT_OUT, low_rank, save_low_rank
+from relvec.training.adapters import LEFT_OUT, add_lora, low_rank, save_low_rank
 
 PAIRS = [("Paris", "France"), ("bread", "baker"), ("cat", "animals")]
 

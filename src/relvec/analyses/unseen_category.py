@@ -17,8 +17,7 @@ from relvec.evaluation.task import run_task
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.relation_model import RelBERT
 from relvec.training.checkpoint import CHECKPOINT_NAME
-from relvec.training.recipe import Recipe
-from relvec.training.record import is_recipe_of, saved_recipe
+from relvec.training.recipe import Recipe, is_recipe_of, saved_recipe
 from relvec.training.run import load_relations, train, with_prompt
 
 # The rows of the paper's table; other classes follow before the averages.

@@ -6,12 +6,11 @@ from typing import Annotated
 import typer
 
 from relvec.cli.evaluate_options import Runs, typed_command
-from relvec.cli.options import DataDir, Device, Json, Model
+from relvec.cli.options import DataDir, Device, Json, Model, SeedOption
 from relvec.cli.output import print_json, print_table
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.io.paths import expanded
-from relvec.training.limits import LARGEST_SEED
 
 app = typer.Typer(help="Look into a model: relations it never saw, a map of its vectors.", no_args_is_help=True)
 
@@ -27,15 +26,13 @@ def unseen(
     ] = None,
     data_dir: DataDir = None,
     runs: Runs = Path("runs"),
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Decides every random choice of the classifiers.")
-    ] = 0,
+    seed: SeedOption = 0,
     jobs: Annotated[int | None, typer.Option(min=1, help="Classifiers trained at once; by default one a core.")] = None,
     json: Json = False,
 ) -> None:
     """Train with and without a category of relations; compare both on lexical relation classification.
 
-    The same command again goes on after an interruption.
+    The same command again resumes an interrupted run.
     """
     from relvec.training.recipe import Recipe
 
@@ -74,7 +71,7 @@ def relation_map(
     relation: Annotated[list[str] | None, typer.Option(help="A relation to draw; may be repeated.")] = None,
     method: Annotated[str, typer.Option(help="pca or tsne.")] = "pca",
     limit: Annotated[int, typer.Option(min=1, help="The most pairs of a relation.")] = 60,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Decides where t-SNE puts the pairs.")] = 0,
+    seed: SeedOption = 0,
     data_dir: DataDir = None,
     device: Device = None,
     json: Json = False,

@@ -30,7 +30,7 @@ def merge(
     else:
         from relvec.hub.models import resolve
         from relvec.model.adapter import adapter_config, is_adapter, plain_base
-        from relvec.training.low_rank import save_low_rank
+        from relvec.training.adapters import save_low_rank
 
         folder = resolve(models[0])
         recorded = merged.training_record.get("base")

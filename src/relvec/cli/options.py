@@ -12,6 +12,7 @@ import typer
 
 from relvec.errors import RelvecError
 from relvec.model.backends import BACKENDS
+from relvec.training.losses import LOSSES
 
 if TYPE_CHECKING:
     from relvec.model.relation_model import RelBERT
@@ -34,7 +35,7 @@ Dtype = Annotated[
     typer.Option(help="float32, or bfloat16: about twice as fast where the hardware has it, a little less exact."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-LOSS_NAMES = "triplet, classification, triplet+classification, infonce, infoloob or contrastive"
+LOSS_NAMES = ", ".join(LOSSES)
 ScoringOption = Annotated[str, typer.Option(help="forward, reverse or bidirectional.")]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Decides every random choice.")]
 DataDir = Annotated[
@@ -43,7 +44,7 @@ DataDir = Annotated[
 
 
 def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
-    """A command in which each parameter that is a dataclass stands for options, one a field.
+    """A command in which each parameter that is a dataclass, or a class of Settings, stands for options, one a field.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -57,12 +58,16 @@ def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
     ['part', 'device', 'json']
     """
     given = signature(command).parameters
-    groups: dict[str, Any] = {name: found.annotation for name, found in given.items() if is_dataclass(found.annotation)}
+    annotations: dict[str, Any] = {name: found.annotation for name, found in given.items()}
+    groups = {name: kind for name, kind in annotations.items() if _options(kind)}
 
     @wraps(command)
     def expanded(**options: Any) -> None:
         for name, group in groups.items():
-            options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
+            given = {option.name: options.pop(option.name) for option in _options(group)}
+            if hasattr(group, "model_fields"):
+                given = {name: value for name, value in given.items() if value is not None}
+            options[name] = group(**given)
         command(**options)
 
     shown = [option for name, found in given.items() for option in (_options(groups.get(name)) or [found])]
@@ -72,11 +77,20 @@ def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options(group: Any) -> list[Parameter]:
-    """The fields of a dataclass as parameters of a command."""
-    return [
-        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
-        for field in (fields(group) if group else ())
-    ]
+    """The fields of a dataclass, or of Settings, as parameters of a command."""
+    if is_dataclass(group):
+        known = [(field.name, field.default, field.type) for field in fields(group)]
+    else:
+        known = [(name, None, _option(field)) for name, field in getattr(group, "model_fields", {}).items()]
+    return [Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, default, kind in known]
+
+
+def _option(field: Any) -> Any:
+    """A field of Settings as an option: its description is the help, and None stands for its default."""
+    names = (field.json_schema_extra or {}).get("option", ())
+    default = str(field.default) if field.default_factory is None and field.default is not None else False
+    help_text = f"{field.description[0].upper()}{field.description[1:]}."
+    return Annotated[field.annotation | None, typer.Option(*names, help=help_text, show_default=default)]
 
 
 def start_quickly() -> None:

@@ -1,15 +1,14 @@
 """relvec train: fine-tune a language model on rated pairs."""
 
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from relvec.cli.options import LOSS_NAMES, DataDir, Json
-from relvec.cli.output import print_json, print_table
-from relvec.errors import RelvecError
+from relvec.cli.output import print_json, show
+from relvec.errors import RelvecError, needed_for
 
 
 def train(
@@ -53,7 +52,7 @@ def train(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the size of the run.")] = False,
     json: Json = False,
 ) -> None:
-    """Fine-tune a language model on rated pairs; the same command again goes on after an interruption."""
+    """Fine-tune a language model on rated pairs; the same command again resumes an interrupted run."""
     changes: dict[str, Any] = {
         "data": data,
         "base": base,
@@ -78,30 +77,33 @@ def train(
     recipe = (Recipe.from_toml(config) if config else Recipe()).changed(
         {name: value for name, value in changes.items() if value is not None}
     )
-    try:
+    with needed_for("Training"):
         from relvec.training import run
-    except ImportError as error:
-        raise RelvecError(f"Training needs {error.name}; run pip install 'relvec[train]'.") from error
     if dry_run:
-        plan = run.plan(recipe, output, data_dir)
+        plan = run.plan_training(recipe, output, data_dir)
         run.leave_processes()
         if not _speaks():
             return
-        if json:
-            print_json(asdict(plan))
-        else:
-            print_table(["what", "how much"], plan.rows())
+        show(json, plan, ["what", "how much"], plan_rows(plan))
         return
-    progress = run.train(recipe, output, data_dir)
+    course = run.train(recipe, output, data_dir)
     run.leave_processes()
     if not _speaks():
         return
-    losses, best = progress.valid_loss, progress.best_step
+    before, after, step = course.first["valid loss"], course.best["valid loss"], course.best_step
     if json:
-        scores = {"validation_loss_before": losses[0], "validation_loss": losses[best]}
-        print_json({"output": str(output), **scores, "step": best})
+        print_json({"output": str(output), "validation_loss_before": before, "validation_loss": after, "step": step})
     else:
-        typer.echo(f"validation loss {losses[0]:.4f} -> {losses[best]:.4f} at step {best} -> {output}", err=True)
+        typer.echo(f"validation loss {before:.4f} -> {after:.4f} at step {step} -> {output}", err=True)
+
+
+def plan_rows(plan: dict[str, float]) -> list[list[str]]:
+    """The size of a run as a table.
+
+    >>> plan_rows({"train_pairs": 1264, "seconds": 71.3})
+    [['train pairs', '1,264'], ['seconds', '71']]
+    """
+    return [[name.replace("_", " "), f"{round(value):,}"] for name, value in plan.items()]
 
 
 def _speaks() -> bool:

@@ -1,106 +1,46 @@
-"""The distillation loop: pairs in, a student that gives its teacher's vectors out; a broken-off run goes on."""
+"""The training of a student: it learns the teacher's vectors, and the teacher's similarities between them."""
 
-import hashlib
 import math
-from dataclasses import asdict, dataclass
+import random
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity, normalize
 
-from relvec.distillation.batches import LengthBatches
-from relvec.distillation.losses import similarity_loss, vector_loss
 from relvec.distillation.pool import Pool
+from relvec.distillation.settings import DistillationSettings
 from relvec.distillation.targets import Targets, cosine_correlation
-from relvec.errors import RelvecError
 from relvec.model.base import check_beside_base
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.saving import check_unused
 from relvec.model.torch_backend import TorchRelBERT
-from relvec.progress import progress_bar
 from relvec.similarity import normalized
-from relvec.training.checkpoint import CHECKPOINT_NAME, load_checkpoint, save_checkpoint
-from relvec.training.limits import Limits, check_limits
-from relvec.training.lora import add_lora, save_adapter
-from relvec.training.schedule import learning_rate_factor
-from relvec.training.weights import kept, put_back, trainable
+from relvec.training.adapters import add_lora, save_adapter
+from relvec.training.checkpoint import CHECKPOINT_NAME, job_of
+from relvec.training.loop import Course, Loop, Scores, put_back
 
-_LIMITS: Limits = {
-    "steps": (0, "use 1 or more, or 0 to go by epochs"),
-    "epochs": (0, "use a number above 0, or set steps"),
-    "batch_size": (2, "a batch needs at least 2 pairs to compare"),
-    "learning_rate": (1e-12, "use a number above 0"),
-    "similarity_weight": (0, "use 0 or more"),
-    "lora_rank": (0, "use 0 to train all weights, or a rank such as 64"),
-    "warmup_share": (0, "use 0 or more"),
-    "weight_decay": (0, "use 0 or more"),
-    "max_gradient_norm": (1e-12, "use a number above 0"),
-    "evaluate_every": (1, "use 1 or more"),
-    "seed": (0, "use 0 or more"),
-}
+BATCHES_SORTED_TOGETHER = 32
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How the student is trained; `steps`, if above 0, counts before `epochs`.
-
-    The learning rate is above that of fine-tuning (3e-5): each pair has a target of its own, so there is hardly
-    anything to overfit, and the student has far to go. The loss is the vector loss plus `similarity_weight` times
-    the similarity loss, which is by nature some ten times smaller: an error of a vector is spread over the
-    dimensions, and a cosine sees one of them.
-    """
-
-    steps: int = 0
-    epochs: float = 5.0
-    batch_size: int = 128
-    learning_rate: float = 1e-4
-    similarity_weight: float = 10.0
-    lora_rank: int = 0
-    warmup_share: float = 0.05
-    weight_decay: float = 0.01
-    max_gradient_norm: float = 1.0
-    evaluate_every: int = 200
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_limits(self, _LIMITS)
-        if not self.steps and not self.epochs:
-            raise RelvecError(f"epochs is {self.epochs}; use a number above 0, or set steps.")
-
-
-class HeldOut(NamedTuple):
-    """On held-out pairs: the mean cosine to the targets, and the correlation with the teacher's own cosines."""
-
-    cosine: float
-    correlation: float
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How a run went: the loss and the held-out scores by step."""
-
-    loss: dict[int, float]
-    held_out: dict[int, HeldOut]
-
-    @property
-    def best_step(self) -> int:
-        """The step whose weights are kept: analogies are solved by cosines, so their correlation decides."""
-        return max(self.held_out, key=lambda step: self.held_out[step].correlation)
-
-
-class Distiller:
+class Distiller(Loop):
     """Trains a student, all of its weights or an adapter, without dropout, to give the vectors of a teacher.
 
-    `base` and `data` are what the saved model says of the encoder it began with and of its pairs.
+    `base` and `data` are what the saved model says of the encoder it began with and of its pairs. Analogies are solved
+    by cosines, so the weights with the best correlation of held-out cosines are kept.
     """
+
+    title, score, lower_is_better = "Distilling", "correlation", False
 
     def __init__(
         self,
         teacher: ModelVectors,
         student: TorchRelBERT,
         pool: Pool,
-        settings: Settings,
+        settings: DistillationSettings,
         output: str | Path,
         *,
         base: str = "",
@@ -114,81 +54,58 @@ class Distiller:
         check_unused(self.output, (CHECKPOINT_NAME,))
         self.token_ids = student.token_ids(pool.train, truncate=True)
         self.batches = LengthBatches(list(map(len, self.token_ids)), settings.batch_size, settings.seed)
-        self.steps = settings.steps or math.ceil(settings.epochs * self.batches.steps_per_epoch)
-        self._warmup_steps = math.ceil(settings.warmup_share * self.steps)
-        job = (settings, teacher.fingerprint, student.fingerprint, pool.train, pool.held_out)
-        self._job = hashlib.sha256(repr(job).encode()).hexdigest()
+        steps = settings.steps or math.ceil(settings.epochs * self.batches.steps_per_epoch)
+        job = job_of(settings, teacher.fingerprint, student.fingerprint, pool.train, pool.held_out)
+        self.max_gradient_norm = settings.max_gradient_norm
         torch.manual_seed(settings.seed)
         self.adapter = add_lora(student.encoder, settings.lora_rank) if settings.lora_rank else None
-        self.trainable = trainable(student.encoder.named_parameters())
-        self.optimizer = torch.optim.AdamW(
-            self.trainable.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        super().__init__(
+            student.encoder.named_parameters(),
+            job,
+            self.output / CHECKPOINT_NAME,
+            steps=steps,
+            evaluate_every=settings.evaluate_every,
+            learning_rate=settings.learning_rate,
+            warmup_steps=math.ceil(settings.warmup_share * steps),
+            weight_decay=settings.weight_decay,
         )
 
-    def fit(self, show_progress: bool | None = None) -> Progress:
+    def fit(self, show_progress: bool | None = None) -> Course:
         """Train, keep the weights of the best held-out correlation, and save the student to the output folder."""
-        state = load_checkpoint(self.output, self._job)
         self.teacher.prepare([*self.pool.train, *self.pool.held_out])
         self.targets = Targets.fit(self.teacher, self.student, self.pool.train, self.settings.seed)
-        if state is None:
-            progress, best = Progress({}, {0: self.evaluate()}), kept(self.trainable)
-        else:
-            progress = Progress(state["loss"], {step: HeldOut(*scores) for step, scores in state["held_out"].items()})
-            best = state["best"]
-            put_back(self.trainable, state["weights"])
-            self.optimizer.load_state_dict(state["optimizer"])
-        done = max(progress.loss, default=0)
-        with progress_bar(self.steps, "Distilling", unit="step", show=show_progress, initial=done) as bar:
-            for step in range(done + 1, self.steps + 1):
-                progress.loss[step] = self.step(step)
-                bar.update()
-                if step % self.settings.evaluate_every == 0 or step == self.steps:
-                    progress.held_out[step] = self.evaluate()
-                    if progress.best_step == step:
-                        best = kept(self.trainable)
-                    self._save_checkpoint(progress, best)
-                correlation = progress.held_out[progress.best_step].correlation
-                bar.set_postfix(loss=f"{progress.loss[step]:.3f}", correlation=f"{correlation:.3f}")
-        put_back(self.trainable, best)
+        course = self.run(show_progress)
+        put_back(self.weights, self.best)
         self.student.name = self.output.name
-        self.student.training_record = self.record(progress)
+        self.student.training_record = self.record(course)
         if self.adapter is None:
             self.student.save_pretrained(self.output)
         else:
             save_adapter(self.adapter, self.student, self.base, self.output)
-        (self.output / CHECKPOINT_NAME).unlink(missing_ok=True)
-        return progress
+        self.delete_checkpoint()
+        return course
 
-    def step(self, step: int) -> float:
-        """Change the weights by one batch, and return its loss; steps count from 1."""
-        factor = learning_rate_factor(step, self.steps, self._warmup_steps)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.learning_rate * factor
+    def gradients(self, step: int) -> float:
         rows = self.batches(step - 1)
         teacher, target = map(torch.from_numpy, self.targets([self.pool.train[row] for row in rows]))
         self.student.encoder.eval()  # no dropout: a target is exact, noise would only blur it
         vectors = self.student.vectors_of_tokens([self.token_ids[row] for row in rows])
         loss = vector_loss(vectors, target.to(vectors.device))
         loss = loss + self.settings.similarity_weight * similarity_loss(vectors, teacher.to(vectors.device))
-        if not math.isfinite(loss.item()):
-            raise RelvecError(f"The loss is {loss.item()} at step {step}; lower the learning rate.")
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.trainable.values(), self.settings.max_gradient_norm)
-        self.optimizer.step()
-        self.optimizer.zero_grad()
         return loss.item()
 
-    def evaluate(self) -> HeldOut:
-        """The student as it is now, on the held-out pairs."""
+    def evaluate(self) -> Scores:
+        """On held-out pairs: the mean cosine to the targets, and the correlation with the teacher's own cosines."""
         teacher, target = self.targets(self.pool.held_out)
         vectors = self.student.encode(self.pool.held_out, truncate=True)
         cosines = (normalized(vectors) * target).sum(axis=1)
-        return HeldOut(float(np.mean(cosines)), cosine_correlation(vectors, teacher))
+        return {"cosine": float(np.mean(cosines)), "correlation": cosine_correlation(vectors, teacher)}
 
-    def record(self, progress: Progress) -> dict[str, Any]:
+    def record(self, course: Course) -> dict[str, Any]:
         """What the model card says about the distillation."""
-        before, after = progress.held_out[0], progress.held_out[progress.best_step]
-        settings = {name: value for name, value in asdict(self.settings).items() if name not in ("steps", "epochs")}
+        before, after = course.first, course.best
+        settings = {name: value for name, value in self.settings.as_dict().items() if name not in ("steps", "epochs")}
         return {
             "base": self.base,
             "data": self.data,
@@ -203,21 +120,67 @@ class Distiller:
             },
             "metrics": {
                 "held-out pairs": len(self.pool.held_out),
-                "mean cosine to the target before training": round(before.cosine, 4),
-                "mean cosine to the target": round(after.cosine, 4),
-                "correlation with the teacher's cosines before training": round(before.correlation, 4),
-                "correlation with the teacher's cosines": round(after.correlation, 4),
+                "mean cosine to the target before training": round(before["cosine"], 4),
+                "mean cosine to the target": round(after["cosine"], 4),
+                "correlation with the teacher's cosines before training": round(before["correlation"], 4),
+                "correlation with the teacher's cosines": round(after["correlation"], 4),
                 "correlation that the reduced dimension allows": round(self.targets.kept(self.pool.held_out), 4),
-                "step": progress.best_step,
+                "step": course.best_step,
             },
         }
 
-    def _save_checkpoint(self, progress: Progress, best: dict[str, torch.Tensor]) -> None:
-        state = {
-            "loss": progress.loss,
-            "held_out": {step: tuple(scores) for step, scores in progress.held_out.items()},
-            "weights": kept(self.trainable),
-            "best": best,
-            "optimizer": self.optimizer.state_dict(),
-        }
-        save_checkpoint(self.output, self._job, state)
+
+class LengthBatches:
+    """The numbers of the pairs of a step: an epoch takes each pair once, in batches with little padding.
+
+    The pairs are shuffled, cut into stretches of 32 batches, and sorted by length within a stretch; then the batches
+    are shuffled. It is a function of seed and step alone, so a resumed run sees the batches it would have seen.
+
+    >>> batches = LengthBatches([3, 9, 3, 9], size=2, seed=0)
+    >>> sorted(sorted(batches(step)) for step in range(batches.steps_per_epoch))
+    [[0, 2], [1, 3]]
+    """
+
+    def __init__(self, lengths: Sequence[int], size: int, seed: int) -> None:
+        self._lengths, self._size, self._seed = lengths, size, seed
+        self.steps_per_epoch = math.ceil(len(lengths) / size)
+        self._epoch = -1
+
+    def __call__(self, step: int) -> list[int]:
+        epoch, place = divmod(step, self.steps_per_epoch)
+        if epoch != self._epoch:
+            self._plan(epoch)
+        return self._batches[place]
+
+    def _plan(self, epoch: int) -> None:
+        draw = random.Random(self._seed * 1_000_003 + epoch)
+        order = list(range(len(self._lengths)))
+        draw.shuffle(order)
+        stretch = BATCHES_SORTED_TOGETHER * self._size
+        rows: list[int] = []
+        for start in range(0, len(order), stretch):
+            rows += sorted(order[start : start + stretch], key=lambda row: self._lengths[row])
+        self._batches = [rows[start : start + self._size] for start in range(0, len(rows), self._size)]
+        draw.shuffle(self._batches)
+        self._epoch = epoch
+
+
+def vector_loss(student: Tensor, target: Tensor) -> Tensor:
+    """1 - cos(s_i, t_i), the mean over the pairs of a batch; both [batch, dim].
+
+    >>> vector_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([[0.0, 1.0]])).item()
+    1.0
+    """
+    return (1 - cosine_similarity(student, target, dim=-1)).mean()
+
+
+def similarity_loss(student: Tensor, teacher: Tensor) -> Tensor:
+    """(cos(s_i, s_j) - cos(t_i, t_j))^2, the mean over all i and j of a batch: relations between pairs are kept.
+
+    Student [batch, dim] and teacher [batch, teacher dim] need not have the same dimension.
+
+    >>> similarity_loss(torch.eye(2), torch.tensor([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])).item()
+    0.5
+    """
+    student, teacher = normalize(student, dim=-1), normalize(teacher, dim=-1)
+    return (student @ student.T - teacher @ teacher.T).square().mean()

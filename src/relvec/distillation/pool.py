@@ -1,11 +1,13 @@
-"""The pairs that a student learns from: gathered, sampled, re-paired, turned round, and some held out."""
+"""The pairs that a student learns from: gathered, sampled, re-paired, reversed, and some held out."""
 
-import math
 import random
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from relvec.data.overlap import benchmark_pairs, inflected, unordered
 from relvec.data.sources import DEFAULT_SOURCE, describe, load
@@ -14,6 +16,7 @@ from relvec.errors import RelvecError
 from relvec.io.paths import expanded
 from relvec.io.tables import read_pairs
 from relvec.pairs import Pair
+from relvec.settings import Settings
 
 HELD_OUT_SHARE = 0.02
 HELD_OUT_AT_LEAST = 4
@@ -24,8 +27,7 @@ _Groups = dict[Pair, list[Pair]]
 """Pairs of the same two words, by those words in any order and case: they are held out together or not at all."""
 
 
-@dataclass(frozen=True)
-class Sources:
+class Sources(Settings):
     """Where the pairs come from, and how many of them are taken.
 
     `limit` counts word pairs before they are turned round; those of WordNet are the first to be left out.
@@ -35,18 +37,12 @@ class Sources:
 
     files: tuple[str, ...] = ()
     data: tuple[str, ...] = (DEFAULT_SOURCE,)
-    wordnet: str | Path | None = None
+    wordnet: Path | None = None
     data_dir: Path | None = None
-    limit: int = 100_000
-    shuffled: float = 0.2
+    limit: Annotated[int, Field(ge=FEWEST)] = 100_000
+    shuffled: Annotated[float, Field(ge=0)] = 0.2
     both_directions: bool = True
     benchmarks: Path | None = None
-
-    def __post_init__(self) -> None:
-        if self.limit < FEWEST:
-            raise RelvecError(f"The limit is {self.limit} pairs; use {FEWEST} or more.")
-        if not 0 <= self.shuffled < math.inf:  # false of nan too
-            raise RelvecError(f"The share of shuffled pairs is {self.shuffled}; use 0 or more.")
 
     def described(self) -> str:
         """What a model card says of the data; of the user's own files only the names."""

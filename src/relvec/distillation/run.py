@@ -1,59 +1,61 @@
-"""From names to a distiller, and what a run will cost."""
+"""From names to a trained student, and what a run will cost."""
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
-from relvec.distillation.distiller import Distiller, Settings
+from relvec.distillation.distiller import Distiller
 from relvec.distillation.pool import Sources, make_pool
-from relvec.distillation.student import load_student
+from relvec.distillation.settings import DistillationSettings
+from relvec.errors import RelvecError
 from relvec.io.paths import expanded
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
+from relvec.model.torch_backend import TorchRelBERT
+from relvec.prompts import Template
+from relvec.training.loop import Course
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The size of a run."""
+def distill(
+    teacher: str | Path,
+    student: str | Path,
+    output: str | Path,
+    sources: Sources | None = None,
+    settings: DistillationSettings | None = None,
+    *,
+    template: str | None = None,
+    pooling: str | None = None,
+    device: str | None = None,
+    show_progress: bool | None = None,
+) -> Course:
+    """Teach the encoder `student` the vectors of the model `teacher`, and save it to the folder `output`.
 
-    counts: dict[str, int]
-    training_pairs: int
-    held_out_pairs: int
-    to_encode: int
-    teacher_dim: int
-    student_dim: int
-    trainable_parameters: int
-    steps: int
-    encoding_seconds: float
-    training_seconds: float
+    The student has the teacher's template and pooling unless told otherwise. The same call again resumes a killed run.
 
-    def rows(self) -> list[list[str]]:
-        return [
-            *([name, f"{count:,}"] for name, count in self.counts.items()),
-            ["training pairs in all", f"{self.training_pairs:,}"],
-            ["held-out pairs", f"{self.held_out_pairs:,}"],
-            ["pairs the teacher has yet to encode", f"{self.to_encode:,}"],
-            ["dimensions, teacher -> student", f"{self.teacher_dim} -> {self.student_dim}"],
-            ["trainable parameters", f"{self.trainable_parameters:,}"],
-            ["steps", f"{self.steps:,}"],
-            ["estimated time of the teacher", _minutes(self.encoding_seconds)],
-            ["estimated time of the student", _minutes(self.training_seconds)],
-        ]
+    >>> few = Sources(limit=20)
+    >>> course = distill(tiny_model, tiny_model, "student", few, DistillationSettings(steps=1, batch_size=8))
+    >>> sorted(course.best)
+    ['correlation', 'cosine']
+    """
+    made = make_distiller(
+        teacher, student, output, sources, settings, template=template, pooling=pooling, device=device
+    )
+    return made.fit(show_progress)
 
 
 def make_distiller(
     teacher: str | Path,
     student: str | Path,
     output: str | Path,
-    sources: Sources,
-    settings: Settings,
+    sources: Sources | None = None,
+    settings: DistillationSettings | None = None,
     *,
     template: str | None = None,
     pooling: str | None = None,
     device: str | None = None,
     cache_folder: str | Path | None = None,
 ) -> Distiller:
-    """Everything that can go wrong before the first pair is encoded goes wrong here."""
+    """The distiller of a run; whatever can go wrong before the first pair is encoded goes wrong here."""
+    sources, settings = sources or Sources(), settings or DistillationSettings()
     pool = make_pool(sources, settings.seed)
     model = RelBERT.from_pretrained(teacher, device=device)
     learner = load_student(student, model, template=template, pooling=pooling, device=device)
@@ -64,7 +66,32 @@ def make_distiller(
     return Distiller(vectors, learner, pool, settings, output, base=base, data=sources.described())
 
 
-def make_plan(distiller: Distiller) -> Plan:
+def load_student(
+    base: str | Path,
+    teacher: RelBERT,
+    *,
+    template: int | str | Template | None = None,
+    pooling: str | None = None,
+    device: str | None = None,
+) -> TorchRelBERT:
+    """A base encoder by name, folder or hub id, prompted like the teacher unless told otherwise.
+
+    >>> load_student(tiny_model, TorchRelBERT.from_pretrained(tiny_model), pooling="mask")
+    RelBERT(roberta, 16 dimensions, pooling='mask', template='[h] is the <mask> of [t]')
+    """
+    # Every tokenizer can take this template; whether it can take the wanted one is seen below.
+    plain = TorchRelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device=device)
+    chosen, pooling = Template.of(teacher.template if template is None else template), pooling or teacher.pooling
+    if chosen.has_mask and plain.tokenizer.mask_token is None:
+        problem = f"The student {base} has no mask token for the template {chosen.text!r} with {pooling} pooling"
+        raise RelvecError(f"{problem}; give a --template without <mask>, and --pooling average.")
+    if template is None and chosen.tokens is not None and plain.tokenizer.get_vocab() != teacher.tokenizer.get_vocab():
+        problem = f"The learned prompt of the teacher {teacher.name} is not in the vocabulary of the student {base}"
+        raise RelvecError(f"{problem}; give a --template.")
+    return TorchRelBERT(plain.encoder, plain.tokenizer, chosen, pooling, name=plain.name)
+
+
+def make_plan(distiller: Distiller) -> dict[str, float]:
     """Count a run, and time the teacher and the student on one batch; the weights stay as they are."""
     pool, student = distiller.pool, distiller.student
     missing = distiller.teacher.missing([*pool.train, *pool.held_out])
@@ -79,20 +106,15 @@ def make_plan(distiller: Distiller) -> Plan:
     distiller.optimizer.zero_grad()
     evaluation_seconds = step_seconds / 3 * len(pool.held_out) / len(rows)
     evaluations = 2 + distiller.steps // distiller.settings.evaluate_every
-    return Plan(
-        counts=pool.counts,
-        training_pairs=len(pool.train),
-        held_out_pairs=len(pool.held_out),
-        to_encode=len(missing),
-        teacher_dim=distiller.teacher.model.dim,
-        student_dim=student.dim,
-        trainable_parameters=sum(weight.numel() for weight in distiller.trainable.values()),
-        steps=distiller.steps,
-        encoding_seconds=teacher_seconds,
-        training_seconds=distiller.steps * step_seconds + evaluations * evaluation_seconds,
-    )
-
-
-def _minutes(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"
+    return {
+        **{name.replace(" ", "_"): count for name, count in pool.counts.items()},
+        "training_pairs": len(pool.train),
+        "held_out_pairs": len(pool.held_out),
+        "to_encode": len(missing),
+        "teacher_dim": distiller.teacher.model.dim,
+        "student_dim": student.dim,
+        "trainable_parameters": sum(weight.numel() for weight in distiller.weights.values()),
+        "steps": distiller.steps,
+        "encoding_seconds": teacher_seconds,
+        "training_seconds": distiller.steps * step_seconds + evaluations * evaluation_seconds,
+    }

@@ -18,8 +18,8 @@ from relvec.model.cached_vectors import ModelVectors
 from relvec.model.relation_model import RelBERT
 from relvec.similarity import Vectors, normalized
 from relvec.training.batch import Batch
-from relvec.training.batches import validation_batch
 from relvec.training.losses import LOSSES, make_loss
+from relvec.training.samplers import validation_batch
 
 
 def validation_loss(
@@ -42,7 +42,7 @@ def validation_loss(
     check_relations(relations)
     computed = make_loss(loss, model.dim, **(loss_settings or {}))
     if list(computed.parameters()):
-        plain = [name for name, kind in LOSSES.items() if not list(kind(model.dim).parameters())]
+        plain = [name for name in LOSSES if not list(make_loss(name, model.dim).parameters())]
         problem = f"The loss {loss} has weights of its own, which no model keeps"
         raise RelvecError(f"{problem}; choose one of {', '.join(plain)}.")
     batch = validation_batch(split(relations, "train"), split(relations, "valid"))

@@ -10,7 +10,7 @@ from relvec.data.rated import RatedRelation, check_relations
 from relvec.learned_prompts.objective import PromptObjective, check_finite
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.progress import progress_bar
-from relvec.prompts.paper_templates import MANUAL_TEMPLATES
+from relvec.prompts import MANUAL_TEMPLATES
 
 
 @dataclass(frozen=True)

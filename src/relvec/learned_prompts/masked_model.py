@@ -8,7 +8,7 @@ import torch
 from relvec.data.rated import RatedRelation
 from relvec.errors import RelvecError
 from relvec.model.torch_backend import TorchRelBERT
-from relvec.prompts.lengths import Lengths
+from relvec.prompts.learned import Lengths
 from relvec.prompts.template import MASK, Template
 from relvec.prompts.tokenized import TokenizedTemplate
 

@@ -16,8 +16,8 @@ from relvec.errors import RelvecError
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair
 from relvec.training.batch import Batch
-from relvec.training.batches import Item, make_batch, validation_batch
 from relvec.training.losses.triplet import Triplet
+from relvec.training.samplers import Item, make_batch, validation_batch
 from relvec.training.triples import category_triples, relation_triples
 
 RELATION_TRIPLES = 450

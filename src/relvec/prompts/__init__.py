@@ -1,7 +1,6 @@
 """Prompts: a pair of words becomes a sentence, and the sentence becomes tokens."""
 
-from relvec.prompts.paper_templates import DEFAULT_TEMPLATE, MANUAL_TEMPLATES
-from relvec.prompts.template import Template
+from relvec.prompts.template import DEFAULT_TEMPLATE, MANUAL_TEMPLATES, Template
 from relvec.prompts.tokenized import TokenizedTemplate
 
 __all__ = ["DEFAULT_TEMPLATE", "MANUAL_TEMPLATES", "Template", "TokenizedTemplate"]

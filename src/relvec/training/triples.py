@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from relvec.pairs import Pair
-from relvec.training.batch import Batch
-from relvec.training.masks import known_positives
+from relvec.training.batch import Batch, known_positives
 
 
 def relation_triples(

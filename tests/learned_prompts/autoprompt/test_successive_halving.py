@@ -4,21 +4,21 @@ import pytest
 import torch
 
 from relvec.data.rated import RatedRelation
-from relvec.learned_prompts.autoprompt.successive_halving import Race
+from relvec.learned_prompts.autoprompt.successive_halving import SuccessiveHalving
 from relvec.learned_prompts.objective import PromptObjective
 
 
 @pytest.fixture
-def race(relations: list[RatedRelation]) -> Race:
-    return Race(PromptObjective(relations, "train"))
+def halving(relations: list[RatedRelation]) -> SuccessiveHalving:
+    return SuccessiveHalving(PromptObjective(relations, "train"))
 
 
 def test_each_round_has_the_pairs_of_the_one_before_and_the_last_has_all(
-    race: Race, relations: list[RatedRelation]
+    halving: SuccessiveHalving, relations: list[RatedRelation]
 ) -> None:
-    assert race.relations == [4, 8, len(relations)]
-    assert [row for rows in race.new_rows for row in rows] == list(range(len(race.pairs)))
-    assert set(race.pairs) == set(PromptObjective(relations, "train").pairs)
+    assert halving.relations == [4, 8, len(relations)]
+    assert [row for rows in halving.new_rows for row in rows] == list(range(len(halving.pairs)))
+    assert set(halving.pairs) == set(PromptObjective(relations, "train").pairs)
 
 
 def test_the_losses_by_relation_have_the_loss_as_their_mean(relations: list[RatedRelation]) -> None:
@@ -39,20 +39,22 @@ def test_a_relation_counts_as_anchor_and_as_negative(relations: list[RatedRelati
     torch.testing.assert_close(objective.by_relation(vectors), scale * expected, rtol=1e-3, atol=1e-5)
 
 
-def test_the_last_round_is_judged_by_the_loss_itself(race: Race, relations: list[RatedRelation]) -> None:
+def test_the_last_round_is_judged_by_the_loss_itself(
+    halving: SuccessiveHalving, relations: list[RatedRelation]
+) -> None:
     objective = PromptObjective(relations, "train")
-    vectors = torch.randn(len(race.pairs), 4, generator=torch.Generator().manual_seed(0))
-    order = torch.tensor([race.pairs.index(pair) for pair in objective.pairs])
-    assert race.losses(race.last, vectors) == [float(objective.loss(vectors[order]))]
+    vectors = torch.randn(len(halving.pairs), 4, generator=torch.Generator().manual_seed(0))
+    order = torch.tensor([halving.pairs.index(pair) for pair in objective.pairs])
+    assert halving.losses(halving.last, vectors) == [float(objective.loss(vectors[order]))]
 
 
-def test_who_is_worse_on_every_relation_drops_out_and_who_is_worse_on_some_goes_on(race: Race) -> None:
+def test_who_is_worse_on_every_relation_drops_out_and_who_is_worse_on_some_goes_on(halving: SuccessiveHalving) -> None:
     leader = [0.5, 0.6, 0.7, 0.5, 0.6, 0.7]
     worse = [loss + 0.1 for loss in leader]
     undecided = [loss + 0.1 * (-1) ** place + 0.01 for place, loss in enumerate(leader)]
-    assert race.survivors(0, worse, {1: worse, 2: leader, 3: undecided}) == [2, 3]
-    assert race.survivors(0, leader, {1: worse, 3: undecided}) == [3]
-    assert race.survivors(0, leader, {1: worse}) == []
+    assert halving.survivors(0, worse, {1: worse, 2: leader, 3: undecided}) == [2, 3]
+    assert halving.survivors(0, leader, {1: worse, 3: undecided}) == [3]
+    assert halving.survivors(0, leader, {1: worse}) == []
 
 
 @pytest.mark.parametrize(("candidates", "left"), [(2, 2), (3, 3), (5, 3), (6, 3), (7, 4), (50, 25)])
@@ -60,30 +62,30 @@ def test_of_many_that_are_close_the_better_half_goes_on_and_three_at_least(
     relations: list[RatedRelation], candidates: int, left: int
 ) -> None:
     more = [replace(relation, name=f"{relation.name} {copy}") for copy in range(3) for relation in relations]
-    race = Race(PromptObjective(more, "train"))
-    assert race.relations[:3] == [4, 8, 16]
-    for number, seen in enumerate(race.relations[:-1]):
+    halving = SuccessiveHalving(PromptObjective(more, "train"))
+    assert halving.relations[:3] == [4, 8, 16]
+    for number, seen in enumerate(halving.relations[:-1]):
         losses = {name: [0.5 + name / 1000, *([0.7, 0.5] * seen)[1:seen]] for name in range(candidates, 0, -1)}
-        assert race.survivors(number, [0.9] * seen, losses) == list(range(left, 0, -1))
+        assert halving.survivors(number, [0.9] * seen, losses) == list(range(left, 0, -1))
 
 
-def test_the_last_round_has_one_winner_and_of_equals_the_first(race: Race) -> None:
-    assert race.survivors(race.last, [0.5], {5: [0.5], 6: [0.4], 7: [0.4]}) == [6]
+def test_the_last_round_has_one_winner_and_of_equals_the_first(halving: SuccessiveHalving) -> None:
+    assert halving.survivors(halving.last, [0.5], {5: [0.5], 6: [0.4], 7: [0.4]}) == [6]
 
 
-def test_no_candidate_wins_that_does_not_lower_the_loss(race: Race) -> None:
-    assert race.survivors(race.last, [0.4], {6: [0.4], 7: [0.5]}) == []
+def test_no_candidate_wins_that_does_not_lower_the_loss(halving: SuccessiveHalving) -> None:
+    assert halving.survivors(halving.last, [0.4], {6: [0.4], 7: [0.5]}) == []
 
 
-def test_what_is_not_a_number_is_behind_everything_else(race: Race) -> None:
-    vectors = torch.zeros(len(race.pairs), 4)
+def test_what_is_not_a_number_is_behind_everything_else(halving: SuccessiveHalving) -> None:
+    vectors = torch.zeros(len(halving.pairs), 4)
     vectors[0] = torch.nan
-    assert race.losses(race.last, vectors) == [torch.inf]
-    assert race.survivors(race.last, [0.5], {5: [torch.inf], 6: [0.4]}) == [6]
-    losses = race.losses(0, vectors)
+    assert halving.losses(halving.last, vectors) == [torch.inf]
+    assert halving.survivors(halving.last, [0.5], {5: [torch.inf], 6: [0.4]}) == [6]
+    losses = halving.losses(0, vectors)
     assert torch.inf in losses
-    assert race.survivors(0, [0.6] * 4, {5: losses, 6: [0.5, 0.7, 0.5, 0.6]}) == [6]
+    assert halving.survivors(0, [0.6] * 4, {5: losses, 6: [0.5, 0.7, 0.5, 0.6]}) == [6]
 
 
 def test_few_relations_make_a_single_round(relations: list[RatedRelation]) -> None:
-    assert Race(PromptObjective(relations[:4], "train")).last == 0
+    assert SuccessiveHalving(PromptObjective(relations[:4], "train")).last == 0

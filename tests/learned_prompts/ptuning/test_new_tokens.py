@@ -7,7 +7,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from relvec import RelvecError
 from relvec.learned_prompts.ptuning.new_tokens import add_tokens, embedding_table, rows_replaced, token_ids, write_rows
-from relvec.learned_prompts.ptuning.trigger_encoder import TriggerEncoder
+from relvec.learned_prompts.ptuning.prompt_tuner import TriggerEncoder
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 

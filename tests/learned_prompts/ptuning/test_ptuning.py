@@ -16,15 +16,14 @@ from relvec.learned_prompts.autoprompt.search import autoprompt
 from relvec.learned_prompts.manual import manual_losses
 from relvec.learned_prompts.masked_model import masked_model
 from relvec.learned_prompts.objective import PromptObjective
-from relvec.learned_prompts.ptuning.learning import ptune
+from relvec.learned_prompts.ptuning.learning import PromptTuning, ptune
 from relvec.learned_prompts.ptuning.new_tokens import embedding_table
 from relvec.learned_prompts.ptuning.prompt_tuner import PromptTuner
 from relvec.model.torch_backend import TorchRelBERT
-from relvec.prompts.learned import PromptResult
-from relvec.prompts.lengths import Lengths
+from relvec.prompts.learned import Lengths, PromptResult
 from relvec.similarity import cosine
-from relvec.training.batches import TripleBatches
 from relvec.training.checkpoint import CHECKPOINT_NAME
+from relvec.training.samplers import TripleBatches
 
 LENGTHS = Lengths(3, 1, 1)
 PAIRS = [("Paris", "France"), ("ice cream", "tea"), ("dogs'", "o'clock")]
@@ -33,11 +32,18 @@ QUICK: dict[str, Any] = {"steps": 6, "evaluate_every": 2, "triples_per_batch": 4
 
 def tuned(folder: Path, relations: list[RatedRelation], steps: int = 5, **settings: Any) -> PromptTuner:
     """A tuner that has taken some steps."""
-    tuner = PromptTuner(masked_model(folder, LENGTHS), LENGTHS, **{"learning_rate": 1e-2, **settings})
-    batches = TripleBatches(split(relations, "train"), 4, seed=0)
-    for step in range(steps):
-        tuner.step(batches(step))
+    tuner = PromptTuner(masked_model(folder, LENGTHS), LENGTHS, **settings)
+    take_steps(tuner, relations, steps)
     return tuner
+
+
+def take_steps(tuner: PromptTuner, relations: list[RatedRelation], steps: int) -> None:
+    batches = TripleBatches(split(relations, "train"), 4, seed=0)
+    optimizer = torch.optim.Adam(tuner.triggers.parameters(), lr=1e-2)
+    for step in range(steps):
+        optimizer.zero_grad()
+        tuner.loss(batches(step)).backward()
+        optimizer.step()
 
 
 def test_the_reloaded_model_gives_the_vectors_of_the_trained_one(
@@ -104,9 +110,7 @@ def test_the_loss_falls_on_relations_that_can_be_told_apart(tiny_folder: Path) -
     training = PromptObjective(relations, "train")
     tuner = tuned(tiny_folder, relations, steps=0)
     before = training.of_model(tuner.model)
-    batches = TripleBatches(split(relations, "train"), 4, seed=0)
-    for step in range(40):
-        tuner.step(batches(step))
+    take_steps(tuner, relations, 40)
     tuner.keep(tuner.embeddings())
     assert training.of_model(tuner.model) < before / 2
 
@@ -160,14 +164,14 @@ def test_the_folder_holds_prompt_history_and_model(
 
 
 def kill_after(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    original, taken = PromptTuner.step, iter(range(calls))
+    original, taken = PromptTuning.step, iter(range(calls))
 
-    def step(tuner: PromptTuner, batch: Any) -> float:
+    def step(run: PromptTuning, number: int) -> float:
         if next(taken, None) is None:
             raise KeyboardInterrupt
-        return original(tuner, batch)
+        return original(run, number)
 
-    monkeypatch.setattr(PromptTuner, "step", step)
+    monkeypatch.setattr(PromptTuning, "step", step)
 
 
 @pytest.mark.parametrize("calls", [1, 3, 4])
@@ -241,7 +245,7 @@ def test_a_run_killed_while_it_saves_the_model_goes_on(
         patch.setattr(Path, "replace", replace_some)
         ptune(tiny_folder, relations, LENGTHS, tmp_path / "killed", **QUICK)
     resumed = ptune(tiny_folder, relations, LENGTHS, tmp_path / "killed", **QUICK)
-    assert resumed == replace(whole, seconds=resumed.seconds, encodings=resumed.encodings)
+    assert resumed == whole.model_copy(update={"seconds": resumed.seconds, "encodings": resumed.encodings})
     weights = [load_file(tmp_path / name / "model.safetensors") for name in ("whole", "killed")]
     assert all(torch.equal(weight, weights[1][name]) for name, weight in weights[0].items())
 
@@ -274,23 +278,9 @@ def test_a_finished_run_whose_model_is_gone_makes_it_again(
     before = load_file(tmp_path / "soft" / "model.safetensors")
     (tmp_path / "soft" / "model.safetensors").unlink()
     again = ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK)
-    assert again == replace(first, seconds=again.seconds)
+    assert again == first.model_copy(update={"seconds": again.seconds})
     after = load_file(tmp_path / "soft" / "model.safetensors")
     assert all(torch.equal(weight, after[name]) for name, weight in before.items())
-
-
-@pytest.mark.parametrize("lines", [0, 1, 3])
-def test_the_history_has_no_gap_where_the_journal_lost_its_tail(
-    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int
-) -> None:
-    whole = ptune(tiny_folder, relations, LENGTHS, tmp_path / "whole", **QUICK)
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):  # noqa: PT012
-        kill_after(5, patch)
-        ptune(tiny_folder, relations, LENGTHS, tmp_path / "killed", **QUICK)
-    history = tmp_path / "killed" / "history.jsonl"
-    history.write_text("".join(history.read_text().splitlines(keepends=True)[:lines]))
-    resumed = ptune(tiny_folder, relations, LENGTHS, tmp_path / "killed", **QUICK)
-    assert resumed == replace(whole, seconds=resumed.seconds)
 
 
 def test_prompt_and_card_say_how_and_on_what_it_was_learned(
@@ -334,15 +324,8 @@ def test_a_checkpoint_of_another_run_is_not_mixed_in(
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):  # noqa: PT012
         kill_after(3, patch)
         ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK)
-    (tmp_path / "soft" / "history.jsonl").unlink()
     with pytest.raises(RelvecError, match="other settings or other data"):
         ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK, seed=1)
-
-
-def test_a_broken_checkpoint_is_named(tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path) -> None:
-    (tmp_path / CHECKPOINT_NAME).write_text("nonsense")
-    with pytest.raises(RelvecError, match="remove it to start again"):
-        ptune(tiny_folder, relations, LENGTHS, tmp_path, **QUICK)
 
 
 def test_the_seed_decides_the_prompt(tiny_folder: Path, relations: list[RatedRelation]) -> None:
@@ -382,11 +365,8 @@ def test_a_relation_without_a_bad_pair_to_train_on_is_named(
         ({"pooling": "mask"}, "use average"),
         ({"triples_per_batch": 0}, "use 1 or more"),
         ({"learning_rate": 0.0}, "use a number above 0"),
-        ({"learning_rate": float("nan")}, "use a number above 0"),
         ({"learning_rate": 1e30}, "lower the learning rate"),
-        ({"steps": None, "epochs": float("nan")}, "number of epochs of nan"),
-        ({"steps": None, "epochs": float("inf")}, "number of epochs of inf"),
-        ({"steps": None, "epochs": 1e308}, "never end"),
+        ({"steps": None, "epochs": 0}, "epochs is 0; use a number above 0"),
     ],
 )
 def test_what_cannot_work_is_refused(

@@ -1,4 +1,4 @@
-"""Candidates race on ever more relations, and the hopeless drop out early."""
+"""Successive halving: candidates are compared on ever more relations, and the hopeless are dropped early."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ STANDARD_ERRORS = 2.5  # by which a candidate may be behind the leader
 ALWAYS_LEFT = 3  # candidates that halving leaves at least
 
 
-class Race:
+class SuccessiveHalving:
     """The objective over a few relations, over more, and over all: each round has the pairs of the rounds before it.
 
     `pairs` are ordered so that the pairs of a round come first; `new_rows[number]` are those that a round adds.
@@ -53,11 +53,11 @@ class Race:
         return losses.where(~losses.isnan(), torch.inf).tolist()
 
     def survivors(self, number: int, current: Sequence[float], losses: Mapping[int, Sequence[float]]) -> list[int]:
-        """Which candidates go on from a round, in their order; from the last, the best alone, if it beats `current`.
+        """The candidates that survive a round, in their order; of the last round, the best if it beats `current`.
 
         `current` are the losses of the prompt as it is, `losses` those of the candidates. How much a candidate is worse
-        than the best of them all has a mean d and a standard deviation s over the n of N relations of a round. It goes
-        on if
+        than the best of them all has a mean d and a standard deviation s over the n of N relations of a round. It
+        survives if
 
             d <= 2.5 * 2 * s / sqrt(n) * sqrt(1 - n / N),  2.5 standard errors
 
@@ -72,7 +72,7 @@ class Race:
         behind = (table - table[table.mean(dim=1).argmin()])[1:]
         seen, total = self.relations[number], self.relations[-1]
         error = 2 * behind.std(dim=1) * math.sqrt((1 - seen / total) / seen)
-        goes_on = behind.mean(dim=1) <= STANDARD_ERRORS * error
+        survives = behind.mean(dim=1) <= STANDARD_ERRORS * error
         most = max(ALWAYS_LEFT, math.ceil(len(names) / 2))
-        goes_on[behind.mean(dim=1).argsort(stable=True)[most:]] = False
-        return [name for name, stays in zip(names, goes_on.tolist(), strict=True) if stays]
+        survives[behind.mean(dim=1).argsort(stable=True)[most:]] = False
+        return [name for name, stays in zip(names, survives.tolist(), strict=True) if stays]

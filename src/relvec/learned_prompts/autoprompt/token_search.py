@@ -1,6 +1,5 @@
 """The search of AutoPrompt: triggers are replaced one by one with the help of the gradient (the paper's appendix)."""
 
-import hashlib
 import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,12 +15,13 @@ from relvec.data.rated import RatedRelation
 from relvec.errors import RelvecError
 from relvec.learned_prompts.autoprompt.candidates import best_candidates, input_embeddings, usable_tokens
 from relvec.learned_prompts.autoprompt.prompt_encoder import PromptEncoder
-from relvec.learned_prompts.autoprompt.successive_halving import Race
+from relvec.learned_prompts.autoprompt.successive_halving import SuccessiveHalving
 from relvec.learned_prompts.objective import PromptObjective, check_finite
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.progress import progress_bar
 from relvec.prompts.template import MASK
 from relvec.storage.journal import HISTORY_NAME, Entry, Journal
+from relvec.training.checkpoint import job_of
 
 AT_ONCE = 8  # candidates: enough to fill the cores, few enough to lose if the search is killed
 
@@ -58,16 +58,16 @@ class TokenSearch:
     ) -> None:
         self._candidates, self._exhaustive, self._seed = candidates, exhaustive, seed
         self._objective = PromptObjective(relations, "train", seed)
-        self._race = Race(self._objective)
-        self._encoder = PromptEncoder(model, self._race.pairs)
+        self._halving = SuccessiveHalving(self._objective)
+        self._encoder = PromptEncoder(model, self._halving.pairs)
         self._embeddings = input_embeddings(model.encoder)
         self._usable = usable_tokens(model.tokenizer, len(self._embeddings))
         mask = int(model.tokenizer.mask_token_id)
         self._number_of = {**model.tokenizer.get_vocab(), MASK: mask}
         self._token_of = {number: token for token, number in self._number_of.items()}
         self._token_of[mask] = MASK
-        job = repr((model.fingerprint, list(relations), candidates, exhaustive, seed))
-        self._journal = Journal(output / HISTORY_NAME, hashlib.sha256(job.encode()).hexdigest())
+        job = job_of(model.fingerprint, list(relations), candidates, exhaustive, seed)
+        self._journal = Journal(output / HISTORY_NAME, job)
         self._prompt = _Prompt([mask] * self._encoder.triggers)
         self.loss = float("inf")
         self._done = -1  # the last iteration that ended; the start is number 0
@@ -113,7 +113,7 @@ class TokenSearch:
             problem = f"The search has already done {self._done} iterations"
             raise RelvecError(f"{problem}; ask for as many or more, or choose another output.")
         if self._done < 0:
-            (loss,) = self._losses(self._prompt, self._race.last)
+            (loss,) = self._losses(self._prompt, self._halving.last)
             check_finite(loss)
             self._add({"iteration": 0, "loss": loss})
         with progress_bar(iterations, "AutoPrompt", unit="iteration", show=show_progress, initial=self._done) as bar:
@@ -138,11 +138,11 @@ class TokenSearch:
     def _better(self, iteration: int, position: int, bar: Any) -> tuple[int, _Prompt, float] | None:
         """The best candidate for a trigger, the prompt with it and its loss; None if none beats what is there."""
         triggers = self._prompt.triggers
-        racers = {token: _Prompt(_replaced(triggers, position, token)) for token in self._candidates_at(position)}
+        candidates = {token: _Prompt(_replaced(triggers, position, token)) for token in self._candidates_at(position)}
         losses: dict[int, list[float]] = {}
-        for number in range(self._race.last if self._exhaustive else 0, self._race.last + 1):
+        for number in range(self._halving.last if self._exhaustive else 0, self._halving.last + 1):
             losses = {}
-            for group in _in_groups(racers.items()):
+            for group in _in_groups(candidates.items()):
                 unknown = [
                     (token, prompt) for token, prompt in group if (self._token_of[token], number) not in self._known
                 ]
@@ -152,22 +152,24 @@ class TokenSearch:
                     self._add({**entry, "round": number, "losses": self._losses(prompt, number)})
                 losses |= {token: self._known[self._token_of[token], number] for token, _ in group}
                 for token, prompt in group:
-                    if number == self._race.last and losses[token] > min(losses.values()):
+                    if number == self._halving.last and losses[token] > min(losses.values()):
                         prompt.vectors.clear()  # only those of the best are needed again
-                bar.set_postfix(loss=f"{self.loss:.4f}", candidates=len(racers), relations=self._race.relations[number])
+                bar.set_postfix(
+                    loss=f"{self.loss:.4f}", candidates=len(candidates), relations=self._halving.relations[number]
+                )
             current = self._losses(self._prompt, number)
-            racers = {token: racers[token] for token in self._race.survivors(number, current, losses)}
-            if not racers:
+            candidates = {token: candidates[token] for token in self._halving.survivors(number, current, losses)}
+            if not candidates:
                 return None
-        ((token, prompt),) = racers.items()
+        ((token, prompt),) = candidates.items()
         return token, prompt, losses[token][0]
 
     def _candidates_at(self, position: int) -> list[int]:
         """The tokens that promise most for a trigger."""
         prompt = self._prompt
         if prompt.gradients is None:  # one pass for all triggers, until one of them changes
-            vectors = self._vectors(prompt, self._race.last).clone().requires_grad_()
-            (vector_gradients,) = torch.autograd.grad(self._race.loss(vectors), vectors)
+            vectors = self._vectors(prompt, self._halving.last).clone().requires_grad_()
+            (vector_gradients,) = torch.autograd.grad(self._halving.loss(vectors), vectors)
             prompt.gradients = self._encoder.trigger_gradients(prompt.triggers, vector_gradients)
             if not prompt.gradients.isfinite().all():
                 problem = "The gradient of the loss is not finite"
@@ -177,7 +179,7 @@ class TokenSearch:
 
     def _losses(self, prompt: _Prompt, number: int) -> list[float]:
         with torch.no_grad():
-            return self._race.losses(number, self._vectors(prompt, number))
+            return self._halving.losses(number, self._vectors(prompt, number))
 
     def _vectors(self, prompt: _Prompt, number: int) -> Tensor:
         """The vectors of a round's pairs."""
@@ -186,7 +188,7 @@ class TokenSearch:
 
     def _encode(self, prompts: Sequence[_Prompt], number: int) -> None:
         """Encode the pairs of a round; those of the rounds before are not encoded again."""
-        for done, rows in enumerate(self._race.new_rows[: number + 1]):
+        for done, rows in enumerate(self._halving.new_rows[: number + 1]):
             if lacking := [prompt for prompt in prompts if len(prompt.vectors) == done]:
                 found = self._encoder.vectors([prompt.triggers for prompt in lacking], rows)
                 for prompt, vectors in zip(lacking, found, strict=True):

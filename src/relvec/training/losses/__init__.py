@@ -1,53 +1,91 @@
-"""Losses: relation vectors of one relation are drawn together, those of different relations apart."""
+"""Losses: relation vectors of one relation are drawn together, those of different relations apart.
 
-import inspect
-from collections.abc import Callable
-from typing import Any
+`LOSSES` is the one list of them. To add a loss, write its file and its entry here; reading the list imports no torch.
+"""
 
-from relvec.errors import RelvecError, one_of
-from relvec.training.losses.base import Loss
-from relvec.training.losses.classification import Classification
-from relvec.training.losses.contrastive import Contrastive
-from relvec.training.losses.infoloob import InfoLOOB
-from relvec.training.losses.infonce import InfoNCE
-from relvec.training.losses.triplet import Triplet
-from relvec.training.losses.triplet_classification import TripletClassification
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["LOSSES", "Loss", "make_loss", "needs_triples"]
+from relvec.errors import one_of
 
-LOSSES: dict[str, type[Loss]] = {
-    "triplet": Triplet,
-    "classification": Classification,
-    "triplet+classification": TripletClassification,
-    "infonce": InfoNCE,
-    "infoloob": InfoLOOB,
-    "contrastive": Contrastive,
+if TYPE_CHECKING:
+    from relvec.training.losses.base import Loss
+
+
+@dataclass(frozen=True)
+class LossEntry:
+    """Where a loss is, what it does in one line, and its settings with their defaults; numbers are above 0."""
+
+    path: str
+    help: str
+    settings: Mapping[str, float | bool] = field(default_factory=dict)
+    needs_triples: bool = False
+
+
+LOSSES: dict[str, LossEntry] = {
+    "triplet": LossEntry(
+        "triplet.Triplet",
+        "The anchor is closer to the positive than to the negative, by a margin (section 3.2 of the paper).",
+        {"margin": 1.0},
+        needs_triples=True,
+    ),
+    "classification": LossEntry(
+        "classification.Classification",
+        "A classifier, trained jointly, tells whether two pairs share the relation (section 3.2 of the paper).",
+        needs_triples=True,
+    ),
+    "triplet+classification": LossEntry(
+        "triplet_classification.TripletClassification",
+        "The sum of the triplet and the classification loss (section 4.1 of the paper).",
+        {"margin": 1.0},
+        needs_triples=True,
+    ),
+    "infonce": LossEntry(
+        "infonce.InfoNCE",
+        "Two positives are found among the negatives of their relation (the later loss of the paper's authors).",
+        {"temperature": 0.05},
+    ),
+    "infoloob": LossEntry(
+        "infoloob.InfoLOOB",
+        "InfoNCE that leaves the positive out of the denominator (another later loss of the paper's authors).",
+        {"temperature": 0.05},
+    ),
+    "contrastive": LossEntry(
+        "contrastive.Contrastive",
+        "Every positive is anchor, positive and negative at once (supervised-contrastive; not in the paper).",
+        {"temperature": 0.05, "same_category_negatives": True},
+    ),
 }
 
 
-def make_loss(name: str, dim: int, **settings: Any) -> Loss:
+def make_loss(name: str, dim: int, **settings: Any) -> "Loss":
     """The loss called `name` for vectors of length `dim`.
 
     >>> make_loss("triplet", dim=768, margin=0.5).margin
     0.5
     """
-    make: Callable[..., Loss] = _class(name)
-    known = [setting for setting in inspect.signature(make).parameters if setting != "dim"]
-    unknown = [setting for setting in settings if setting not in known]
-    if unknown:
-        have = f"it has {', '.join(known)}" if known else "it has none"
-        raise RelvecError(f"The loss {name} has no setting {', '.join(unknown)}; {have}.")
-    return make(dim, **settings)
+    entry = LOSSES[one_of("loss", name, LOSSES)]
+    module, _, kind = entry.path.partition(".")
+    loss: Loss = getattr(import_module(f"{__name__}.{module}"), kind)(dim, **checked_settings(name, settings))
+    return loss
 
 
-def needs_triples(name: str) -> bool:
-    """Whether the loss called `name` is built on triples.
+def checked_settings(name: str, settings: Mapping[str, Any]) -> dict[str, float | bool]:
+    """Some settings of the loss called `name`, each as its own type.
 
-    >>> needs_triples("triplet"), needs_triples("contrastive")
-    (True, False)
+    >>> checked_settings("contrastive", {"temperature": "0.1", "same_category_negatives": "false"})
+    {'temperature': 0.1, 'same_category_negatives': False}
     """
-    return _class(name).needs_triples
+    from pydantic import Field, create_model
 
+    from relvec.settings import Settings
 
-def _class(name: str) -> type[Loss]:
-    return LOSSES[one_of("loss", name, LOSSES)]
+    defaults = LOSSES[one_of("loss", name, LOSSES)].settings
+    fields: dict[str, Any] = {
+        each: (bool, default) if isinstance(default, bool) else (float, Field(default, gt=0))
+        for each, default in defaults.items()
+    }
+    of_loss = create_model("LossSettings", __base__=Settings, **fields)
+    return of_loss.checked(settings, where=f"loss {name}: ").model_dump(exclude_unset=True)

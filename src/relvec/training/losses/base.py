@@ -1,6 +1,4 @@
-"""What every loss is, and the checks that several of them share."""
-
-from typing import ClassVar
+"""What every loss is."""
 
 from torch import Tensor, nn
 
@@ -14,8 +12,6 @@ class Loss(nn.Module):
     `vectors` [items, dim] holds the vector of each item, `encoded[batch.row]`, in full precision. `dim` is the
     length of a vector. A loss that needs triples reads `batch.triples`.
     """
-
-    needs_triples: ClassVar[bool]
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -31,13 +27,3 @@ def columns(triples: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         raise RelvecError("The batch has no triples; build them, or choose a loss that needs none.")
     anchor, positive, negative = triples.unbind(dim=1)
     return anchor, positive, negative
-
-
-def above_zero(name: str, value: float) -> float:
-    """
-    >>> above_zero("margin", 1.0)
-    1.0
-    """
-    if not value > 0:
-        raise RelvecError(f"The {name} of a loss is {value}; give a number above 0.")
-    return value

@@ -24,8 +24,6 @@ class Classification(Loss):
     tensor(1.3863, grad_fn=<MeanBackward0>)
     """
 
-    needs_triples = True
-
     def __init__(self, dim: int) -> None:
         super().__init__(dim)
         self.classifier = nn.Linear(3 * dim, 1, bias=False)

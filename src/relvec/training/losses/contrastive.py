@@ -2,9 +2,8 @@
 
 from torch import Tensor
 
-from relvec.training.batch import Batch
+from relvec.training.batch import Batch, known_positives
 from relvec.training.losses.cosine import CosineLoss, anchors_of, log_sum, positives, same_relation
-from relvec.training.masks import known_positives
 
 
 class Contrastive(CosineLoss):
@@ -12,11 +11,11 @@ class Contrastive(CosineLoss):
 
         mean over positives i of -1/|P(i)| sum over p in P(i) of log( e^(s_ip / t) / sum over k of e^(s_ik / t) )
 
-    with s the cosine and P(i) the other positives of the relation of i. k runs over P(i) and the negatives: all
-    other items of the batch, hard negatives of any relation included, but no pair that is, in this batch, a positive of
-    the relation of i too. Without `same_category_negatives`, pairs that are positives of other relations of the
-    category of i are no negatives either, unless they are hard negatives of its own relation. An i with empty
-    P(i) does not count. `vectors` is [items, dim].
+    with s the cosine and P(i) the other positives of the relation of i. k runs over P(i) and the negatives: all other
+    items of the batch, hard negatives of any relation included, except pairs that are positives of the relation of i
+    elsewhere in the batch. Without `same_category_negatives`, positives of other relations of the category of i are no
+    negatives either, unless they are hard negatives of its own relation. An i with empty P(i) does not count. `vectors`
+    is [items, dim].
 
     >>> import torch
     >>> pairs = (("oak", "tree"), ("rose", "flower"), ("tree", "oak"))

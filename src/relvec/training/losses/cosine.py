@@ -5,17 +5,15 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from relvec.training.batch import Batch
-from relvec.training.losses.base import Loss, above_zero
+from relvec.training.losses.base import Loss
 
 
 class CosineLoss(Loss):
     """A loss on the cosines s, divided by a temperature t."""
 
-    needs_triples = False
-
     def __init__(self, dim: int, temperature: float = 0.05) -> None:
         super().__init__(dim)
-        self.temperature = above_zero("temperature", temperature)
+        self.temperature = temperature
 
     def scores(self, vectors: Tensor, anchors: Tensor) -> Tensor:
         """s / t of the anchors and all items: [anchors, items]."""

@@ -3,19 +3,18 @@
 import torch
 from torch import Tensor
 
-from relvec.training.batch import Batch
+from relvec.training.batch import Batch, known_positives
 from relvec.training.losses.cosine import CosineLoss, anchors_of, log_sum, positives, same_relation
-from relvec.training.masks import known_positives
 
 
 class InfoNCE(CosineLoss):
-    """Two positives shall be found among the negatives of their relation (not in the paper; its authors' later loss).
+    """Two positives are found among the negatives of their relation (not in the paper; its authors' later loss).
 
         mean over relations of the mean over their positives i != j of
         -log( e^(s_ij / t) / (e^(s_ij / t) + sum over negatives n of e^(s_in / t)) ),  with s the cosine
 
-    The negatives are the relation's hard negatives and the positives of the other relations, but no pair that is,
-    in this batch, a positive of the relation too. A relation with fewer than two positives or without negatives does
+    The negatives are the relation's hard negatives and the positives of the other relations, except pairs that are
+    positives of the relation elsewhere in the batch. A relation with fewer than two positives or without negatives does
     not count. `vectors` is [items, dim].
 
     >>> pairs = (("oak", "tree"), ("rose", "flower"), ("tree", "oak"))

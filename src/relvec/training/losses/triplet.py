@@ -4,11 +4,11 @@ import torch
 from torch import Tensor
 
 from relvec.training.batch import Batch
-from relvec.training.losses.base import Loss, above_zero, columns
+from relvec.training.losses.base import Loss, columns
 
 
 class Triplet(Loss):
-    """The anchor shall be closer to the positive than to the negative, by a margin (section 3.2 of the paper).
+    """The anchor is closer to the positive than to the negative, by a margin (section 3.2 of the paper).
 
         mean over triples (a, p, n) of max(0, |a - p| - |a - n| + margin),  with |.| the L2 norm
 
@@ -22,11 +22,9 @@ class Triplet(Loss):
     tensor(0.5000)
     """
 
-    needs_triples = True
-
     def __init__(self, dim: int, margin: float = 1.0) -> None:
         super().__init__(dim)
-        self.margin = above_zero("margin", margin)
+        self.margin = margin
 
     def forward(self, vectors: Tensor, batch: Batch) -> Tensor:
         return self.terms(vectors, batch).mean()

@@ -24,8 +24,6 @@ class TripletClassification(Loss):
     True
     """
 
-    needs_triples = True
-
     def __init__(self, dim: int, margin: float = 1.0) -> None:
         super().__init__(dim)
         self.triplet = Triplet(dim, margin)

@@ -1,6 +1,6 @@
-"""Which pairs meet in a step: R relations x K positives, or the paper's triples.
+"""The pairs of each step: R relations x K positives, or the paper's triples.
 
-A sampler is a function of seed and step alone, so a resumed run meets the very batches it would have met.
+A sampler is a function of seed and step alone, so a resumed run sees the batches it would have seen.
 """
 
 import math
@@ -31,7 +31,7 @@ class Sampler(Protocol):
 class RelationBatches:
     """R relations x K positives (+ hard negatives): every pair is anchor, positive and negative at once.
 
-    An epoch meets every relation, in an order of its own.
+    An epoch goes through every relation, in an order of its own.
     """
 
     def __init__(
@@ -60,8 +60,8 @@ class RelationBatches:
 class TripleBatches:
     """The paper's triples: m of a batch, their in-batch triples, and triples of categories.
 
-    An epoch meets 450 triples a relation and 5,040 a category (section 4.1). The m triples are of different
-    relations, but for batches in which one pass over the relations ends and the next begins.
+    An epoch has 450 triples a relation and 5,040 a category (section 4.1). The m triples are of different relations,
+    except in batches in which one pass over the relations ends and the next begins.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ def validation_batch(train: Sequence[RatedRelation], valid: Sequence[RatedRelati
 
 
 def with_parents(relations: Sequence[RatedRelation]) -> list[RatedRelation]:
-    """The relations, and each category of several as a relation more, whose positives are all of theirs."""
+    """The relations, and each category of several relations as one more relation, with all their positives."""
     categories: dict[str, list[RatedRelation]] = {}
     for relation in relations:
         if relation.category:
