@@ -14,7 +14,7 @@ import typer
 
 from relvec.cli.app import make_app
 from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
-from relvec.hub.fetch import base_folder
+from relvec.hub.models import base_folder
 
 Relvec = Callable[..., Any]
 

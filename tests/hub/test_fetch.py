@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 
 from relvec import RelBERT, RelvecError
-from relvec.hub import fetch as fetching
+from relvec.hub import models as fetching
 from relvec.hub.catalogue import BaseModel, Package
-from relvec.hub.fetch import base_folder, fetch
+from relvec.hub.models import base_folder, fetch
+from relvec.hub.packages import bytes_below
 
 FILES = ("config.json", "tokenizer_config.json", "tokenizer.json", "model.safetensors")
 
@@ -230,7 +231,7 @@ def test_a_base_model_comes_from_the_hub_when_it_answers(hub: str, tmp_path: Pat
     digests = {name: sha256(tiny_folder / name) for name in FILES}
     code = f"""
 from relvec.hub.catalogue import BaseModel
-from relvec.hub.fetch import fetch
+from relvec.hub.models import fetch
 print(fetch(BaseModel("tiny", "someone/tiny", "", 1, {digests!r}, (), "")))
 """
     result = run_python(code, hub, tmp_path)
@@ -281,7 +282,7 @@ def test_counting_what_has_arrived_survives_files_that_vanish(tmp_path: Path) ->
     thread = threading.Thread(target=churn)
     thread.start()
     try:
-        assert {fetching._bytes_below(tmp_path) for _ in range(3000)} <= {0, 10}
+        assert {bytes_below(tmp_path) for _ in range(3000)} <= {0, 10}
     finally:
         stop.set()
         thread.join()

@@ -3,7 +3,7 @@
 from relvec.cli.options import Json
 from relvec.cli.output import print_json, print_table
 from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, Measured
-from relvec.hub.fetch import base_folder
+from relvec.hub.models import base_folder
 
 
 def model_rows() -> list[dict[str, object]]:

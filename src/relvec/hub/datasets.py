@@ -4,32 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from relvec.errors import RelvecError
-from relvec.hub.network import hub_answers, is_refusal, offline
+from relvec.hub.network import HubError, hub_snapshot
 from relvec.io.paths import data_folder
 
 
 def dataset_folder(dataset: str, patterns: Sequence[str], revision: str | None = None) -> Path:
     """The files of a dataset that match the patterns: of the commit `revision`, else the newest."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
     try:
-        folder = snapshot_download(
-            dataset,
-            repo_type="dataset",
-            revision=revision,
-            allow_patterns=list(patterns),
-            local_files_only=not hub_answers(),
-        )
-    except LocalEntryNotFoundError as error:
-        reason = "the network is switched off" if offline() else "the hub does not answer"
-        raise RelvecError(f"There is no data {dataset} here, and {reason}; check the name or the network.") from error
-    except Exception as error:  # the transport's own errors are not the hub library's
-        problem = f"The hub broke off while sending {dataset}; try again, or give a file"
-        if is_refusal(error):
-            problem = f"The hub has no dataset {dataset}, or none for you; check the name"
-        raise RelvecError(f"{problem}.") from error
-    return Path(folder)
+        return hub_snapshot(dataset, patterns, revision=revision, kind="dataset")
+    except HubError as error:
+        raise RelvecError(f"There is no data {dataset} here ({error}); check the name, or give a file.") from error
 
 
 def benchmark_file(

