@@ -74,7 +74,7 @@ def test_a_dataset_that_is_not_to_be_had_is_named(hub: list[dict[str, Any]], mon
     with pytest.raises(RelvecError, match="the hub has no dataset nobody/none"):
         load("nobody/none")
     monkeypatch.setattr("relvec.hub.network.hub_answers", lambda: False)
-    with pytest.raises(RelvecError, match="no data owner/name here .*the network is switched off"):
+    with pytest.raises(RelvecError, match=r"no data owner/name here .*the network is switched off"):
         load("owner/name")
 
 
