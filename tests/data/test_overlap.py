@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from relvec.data.overlap import audit, inflected, near_pairs, without_benchmarks
+from relvec.data.overlap import audit, benchmark_pairs, inflected, near_pairs, without_benchmarks
 from relvec.data.rated import RatedRelation
 
 
@@ -27,8 +27,8 @@ def relation(name: str, *texts: str) -> RatedRelation:
 
 
 def test_pairs_of_validation_and_test_parts_are_found_in_either_order_and_case(benchmarks: Path) -> None:
-    found = audit([relation("r", "france:paris", "Tree:Oak", "rose:flower", "a:b")], benchmarks)
-    assert [(problem.pair, problem.what) for problem in found] == [
+    found = audit([relation("r", "france:paris", "Tree:Oak", "rose:flower", "a:b")], benchmark_pairs(benchmarks))
+    assert [(problem.pair, problem.problem) for problem in found] == [
         ("france:paris", "in analogy/mine"),
         ("Tree:Oak", "in lexrel/mine"),
         ("tea:cup", "in analogy/mine"),
@@ -61,6 +61,6 @@ def test_relations_left_without_negatives_can_be_dropped(benchmarks: Path) -> No
 
 def test_other_forms_of_a_benchmarks_words_are_dropped_too(benchmarks: Path) -> None:
     near = relation("near", "cups:teas", "oaks:trees", "a:b", "c:d", "e:f")
-    assert near_pairs([near], benchmarks) == {("cups", "teas"), ("oaks", "trees")}
+    assert near_pairs([near], benchmark_pairs(benchmarks)) == {("cups", "teas"), ("oaks", "trees")}
     (fair,) = without_benchmarks([near], benchmarks)
     assert fair.positives == (("a", "b"), ("c", "d"), ("e", "f"))

@@ -1,51 +1,35 @@
 """relvec data: the training data that have a name, and whether a dataset is sound."""
 
-from pathlib import Path
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from relvec.cli.options import DataDir, Json
-from relvec.cli.output import print_json, print_table
-from relvec.data.overlap import audit, near_pairs
+from relvec.cli.output import print_table, show
+from relvec.data.overlap import audit, benchmark_pairs, near_pairs
 from relvec.data.rated import RatedRelation
+from relvec.data.readers import KINDS
 from relvec.data.sources import DEFAULT_SOURCE, SOURCES, load
 from relvec.io.paths import data_folder
 
 app = typer.Typer(help="List the training data by name, or check a dataset.", no_args_is_help=True)
 
 
-def source_rows() -> list[dict[str, object]]:
-    """One row for each name of the registry; what is in the package is counted."""
+@app.command("list")
+def list_sources(json: Json = False) -> None:
+    """List the names of training data and where they come from."""
     rows: list[dict[str, object]] = []
     for source in SOURCES.values():
         counts = _counts(load(source.name)) if source.package_folder else dict.fromkeys(_counts([]))
         where = "bundled" if source.package_folder else f"$RELVEC_DATA/{source.data_file}, or hub {source.hub_id}"
         row = {"name": source.name, **counts, "licence": source.licence}
         rows.append({**row, "source": where, "description": source.description})
-    return rows
-
-
-@app.command("list")
-def list_sources(json: Json = False) -> None:
-    """List the names of training data and where they come from."""
-    rows = source_rows()
-    if json:
-        print_json(rows)
-        return
+    empty = [""] * (1 + len(_counts([])))
     table = [["-" if value is None else str(value) for value in row.values()] for row in rows]
-    blank = [""] * len(_counts([]))
-    table.append(
-        [
-            "<path>",
-            *blank,
-            "",
-            "a file or folder of yours",
-            ".jsonl, .csv, .tsv, .parquet, .toml, or SemEval's own folder",
-        ]
-    )
-    table.append(["<owner/name>", *blank, "", "hub", "a dataset in the form of the authors'"])
-    print_table([_shown(name) for name in rows[0]], table)
+    table.append(["<path>", *empty, "yours", f"a file ({', '.join(KINDS)}), or a folder of them"])
+    table.append(["<owner/name>", *empty, "hub", "a dataset in the form of the authors'"])
+    show(json, rows, [name.replace("_", " ") for name in rows[0]], table)
 
 
 @app.command()
@@ -63,33 +47,24 @@ def check(
     and listed with --json; training can leave them out.
     """
     relations = load(source, data_dir=data_dir, threshold=threshold)
-    benchmarks = data_folder(data_dir)
-    if data_dir is None and benchmarks is not None and not _has_benchmarks(benchmarks):
-        benchmarks = None  # RELVEC_DATA may hold training data alone
-    problems = audit(relations, benchmarks)
-    counts, rows = _counts(relations), [[row.relation, row.pair, row.what] for row in problems]
-    near = [] if benchmarks is None else sorted(":".join(pair) for pair in near_pairs(relations, benchmarks))
-    columns = ["relation", "pair", "problem"]
-    if json:
-        listed = [dict(zip(columns, row, strict=True)) for row in rows]
-        print_json({"source": source, **counts, "in_a_benchmark_in_other_forms": near, "problems": listed})
-    else:
-        table = [[_shown(name), str(count)] for name, count in counts.items()]
-        table.append(["problems", str(len(problems))])
-        table.append(["in a benchmark in other forms", "-" if benchmarks is None else str(len(near))])
-        print_table(["count", source], table)
-        if problems:
-            print_table(columns, rows)
-    if benchmarks is None:
+    folder = data_folder(data_dir)
+    # RELVEC_DATA may hold training data alone.
+    known = {} if folder is None else benchmark_pairs(folder, required=data_dir is not None)
+    problems = [asdict(problem) for problem in audit(relations, known)]
+    near = sorted(":".join(pair) for pair in near_pairs(relations, known)) if known else []
+    counts = _counts(relations)
+    table = [[name.replace("_", " "), str(count)] for name, count in counts.items()]
+    table.append(["problems", str(len(problems))])
+    table.append(["in a benchmark in other forms", str(len(near)) if known else "-"])
+    found = {"source": source, **counts, "in_a_benchmark_in_other_forms": near, "problems": problems}
+    show(json, found, ["count", source], table)
+    if problems and not json:
+        print_table(list(problems[0]), [list(problem.values()) for problem in problems])
+    if not known:
         typer.echo("Not compared with the benchmarks: give their folder with --data-dir or RELVEC_DATA.", err=True)
     if problems:
-        typer.echo(f"{source} has {len(problems)} problems; mend or leave out what is listed above.", err=True)
+        typer.echo(f"{source} has {len(problems)} problems; correct or remove what is listed above.", err=True)
         raise typer.Exit(1)
-
-
-def _has_benchmarks(folder: Path) -> bool:
-    files = [*folder.glob("analogy/*/*.jsonl"), *folder.glob("lexrel/*/*.jsonl")]
-    return any(file.stem in ("valid", "test") for file in files)
 
 
 def _counts(relations: list[RatedRelation]) -> dict[str, int]:
@@ -100,7 +75,3 @@ def _counts(relations: list[RatedRelation]) -> dict[str, int]:
         "negatives": sum(len(relation.negatives) for relation in relations),
         "distinct_pairs": len({pair for relation in relations for pair in relation.pairs}),
     }
-
-
-def _shown(name: str) -> str:
-    return name.replace("_", " ")

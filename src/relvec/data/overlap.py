@@ -1,7 +1,7 @@
 """Training pairs that a benchmark has too (a fair evaluation has none), and what else is wrong with a dataset."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -53,7 +53,7 @@ def benchmark_folder(data_dir: str | Path | None) -> Path:
     return folder
 
 
-def benchmark_pairs(data_dir: str | Path) -> dict[Pair, set[str]]:
+def benchmark_pairs(data_dir: str | Path, *, required: bool = True) -> dict[Pair, set[str]]:
     """Every pair of the benchmarks' validation and test parts, unordered, and the benchmarks it is in."""
     found: dict[Pair, set[str]] = {}
     for folder in ("analogy", "lexrel"):
@@ -61,7 +61,7 @@ def benchmark_pairs(data_dir: str | Path) -> dict[Pair, set[str]]:
             for path in sorted(expanded(data_dir).glob(f"{folder}/*/{part}.jsonl")):
                 for pair in _pairs(path):
                     found.setdefault(unordered(pair), set()).add(f"{folder}/{path.parent.name}")
-    if not found:
+    if required and not found:
         places = "analogy/*/test.jsonl and lexrel/*/test.jsonl"
         raise RelvecError(f"There is no benchmark below {data_dir}; give the folder that holds {places}.")
     return found
@@ -77,14 +77,14 @@ def _pairs(path: Path) -> Iterator[Pair]:
             yield row.pair()
 
 
-def audit(relations: Sequence[RatedRelation], data_dir: str | Path | None = None) -> list[Problem]:
-    """All problems of a dataset; with a data folder, also the pairs that a benchmark has in either order.
+def audit(relations: Sequence[RatedRelation], known: Mapping[Pair, set[str]] | None = None) -> list[Problem]:
+    """All problems of a dataset, and those of its pairs that are among the `known` ones of the benchmarks.
 
     >>> pairs = ("Castor", "Pollux"), ("Apollo", "Artemis"), ("Romulus", "Remus"), ("Castor", "Pollux")
     >>> audit([RatedRelation("twins", "", pairs, ())])
-    [Problem(relation='twins', pair='Castor:Pollux', what='is twice positive')]
+    [Problem(relation='twins', pair='Castor:Pollux', problem='is twice positive')]
     """
-    known = {} if data_dir is None else benchmark_pairs(data_dir)
+    known = known or {}
     shared = [
         Problem(relation.name, ":".join(pair), f"in {', '.join(sorted(known[unordered(pair)]))}")
         for relation in relations
@@ -94,12 +94,11 @@ def audit(relations: Sequence[RatedRelation], data_dir: str | Path | None = None
     return [*problems(relations), *shared]
 
 
-def near_pairs(relations: Iterable[RatedRelation], data_dir: str | Path) -> set[Pair]:
-    """The pairs of the relations that a benchmark has only in other forms of the words."""
-    exact = benchmark_pairs(data_dir)
-    known = {inflected(pair) for pair in exact}
+def near_pairs(relations: Iterable[RatedRelation], known: Collection[Pair]) -> set[Pair]:
+    """The pairs of the relations that are among the `known` ones only in other forms of the words."""
+    forms = {inflected(pair) for pair in known}
     pairs = {pair for relation in relations for pair in relation.pairs}
-    return {pair for pair in pairs if unordered(pair) not in exact and inflected(pair) in known}
+    return {pair for pair in pairs if unordered(pair) not in known and inflected(pair) in forms}
 
 
 def without_benchmarks(

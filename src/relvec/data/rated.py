@@ -196,7 +196,7 @@ class Problem:
 
     relation: str
     pair: str
-    what: str
+    problem: str
 
 
 def problems(relations: Sequence[RatedRelation]) -> Iterator[Problem]:
@@ -220,9 +220,9 @@ def check_relations(relations: Sequence[RatedRelation]) -> None:
     """Refuse what cannot be trained on."""
     if len(relations) < 2 and not any(relation.negatives for relation in relations):
         raise RelvecError("There is nothing to tell apart; give at least two relations, or one with bad pairs.")
-    for problem in problems(relations):
-        pair = f"{problem.pair} " if problem.pair else ""
-        raise RelvecError(f"Relation {problem.relation!r}: {pair}{problem.what}; see `relvec data check`.")
+    for found in problems(relations):
+        pair = f"{found.pair} " if found.pair else ""
+        raise RelvecError(f"Relation {found.relation!r}: {pair}{found.problem}; see `relvec data check`.")
 
 
 def check_categories(relations: Iterable[RatedRelation]) -> None:

@@ -39,13 +39,6 @@ def test_benchmark_pairs_are_those_of_the_validation_and_test_parts(benchmarks: 
     }
 
 
-def test_overlap_is_found_in_either_order_and_case(benchmarks: Path) -> None:
-    assert audit([CAPITALS], benchmarks) == [
-        Problem("capital", "Paris:France", "in analogy/sat, lexrel/bless"),
-        Problem("capital", "Japan:Tokyo", "in analogy/sat"),
-    ]
-
-
 def test_a_folder_without_benchmarks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RelvecError, match="no benchmark below"):
         benchmark_pairs(tmp_path)
