@@ -136,11 +136,6 @@ def test_batching_and_padding_do_not_change_values(build: Build, tmp_path: Path,
             assert one.tokens == two.tokens
 
 
-def test_perplexity_is_the_inverse_geometric_mean_of_the_token_probabilities(build: Build, tmp_path: Path) -> None:
-    (found,) = LanguageModel.from_pretrained(build("gpt2"), cache_folder=tmp_path).likelihoods(TEXTS[:1])
-    assert found.perplexity**-found.tokens == pytest.approx(torch.tensor(found.log_probability).double().exp().item())
-
-
 class Counted(torch.nn.Module):
     """Counts the rows that go through a model."""
 
@@ -245,12 +240,6 @@ def test_a_masked_architecture_read_as_causal_does_not_look_ahead(build: Build, 
     assert lm.is_causal
     (found,) = lm.likelihoods(TEXTS[:1])
     assert found.log_probability == pytest.approx(plain_causal(model, tokenizer, TEXTS[0]), abs=1e-3)
-
-
-def test_an_unknown_kind_is_an_error(build: Build) -> None:
-    unknown: Any = "casual"
-    with pytest.raises(RelvecError, match="kind of language model 'casual'; did you mean 'causal'"):
-        LanguageModel.from_pretrained(build("gpt2"), kind=unknown)
 
 
 def test_a_missing_gguf_file_is_an_error(tmp_path: Path) -> None:

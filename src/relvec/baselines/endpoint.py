@@ -112,8 +112,6 @@ class Endpoint:
 class Completions:
     """Likelihoods from a server that echoes a prompt with the log-probability of each of its tokens."""
 
-    is_causal = True
-
     def __init__(self, endpoint: Endpoint, *, name: str = "") -> None:
         self.name = name or endpoint.model
         self._endpoint = endpoint

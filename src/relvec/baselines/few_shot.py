@@ -4,23 +4,20 @@ import hashlib
 import random
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal, get_args
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from relvec.baselines.baseline import FACTS, Baseline, Context
-from relvec.baselines.likelihood import ChatModel, Likelihood, LikelihoodModel
+from relvec.baselines.likelihood import ChatModel, LikelihoodModel
 from relvec.data.benchmarks.analogy import Part, Question
-from relvec.errors import RelvecError, one_of
+from relvec.errors import RelvecError
 from relvec.evaluation.systems import Scores, Solver, System
 from relvec.pairs import Pair
 from relvec.settings import Seed, Settings
 from relvec.similarity import Scoring
 
-Normalization = Literal["tokens", "unconditional", "none"]
-
-ANSWER_CONTEXT = "as"
 INSTRUCTION = "Which pair of words is related in the same way as the first pair? Answer with the letter only."
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -44,15 +41,13 @@ def choice_text(choice: Pair) -> str:
 class FewShot:
     """Answers a question by the choice that continues a prompt best (Brown et al. 2020, sections 2.4 and 3.9.3).
 
-    The prompt is `shots` solved questions (none: zero-shot; GPT-3 got 20) and the stem, "a is to b as"; a choice is
-    " c is to d". With `normalization` a choice's score is
+    The prompt is `shots` solved questions, drawn from the examples with the seed (GPT-3 got 20), and the stem, "a is to
+    b as". A choice is " c is to d". Its score is GPT-3's for analogies:
 
-        tokens:         log P(choice | prompt) / tokens of the choice     (GPT-3's rule for analogies)
-        unconditional:  log P(choice | prompt) - log P(choice | "as")
-        none:           log P(choice | prompt)
+        log P(choice | prompt) / tokens of the choice
 
-    A chat model gives no likelihoods: it gets the choices with letters and is asked for one, which scores 1, the others
-    0; an answer without a letter leaves the question open (nan), and it counts as out of vocabulary.
+    A chat model gives no likelihoods. It gets the choices with letters and is asked for one. That choice scores 1, the
+    others 0. A question that is answered without a letter counts as out of vocabulary (nan).
     """
 
     def __init__(
@@ -60,30 +55,19 @@ class FewShot:
         scorer: LikelihoodModel | ChatModel,
         examples: Sequence[Question] = (),
         *,
-        shots: int | None = None,
+        shots: int = 0,
         seed: int = 0,
-        normalization: Normalization = "tokens",
         name: str = "",
     ) -> None:
-        """Draw exactly `shots` of the examples with the seed; by default take all that give no answer away."""
-        self._shots = len(examples) if shots is None else shots
-        self._is_exact = shots is not None
-        one_of("normalization", normalization, get_args(Normalization))
-        if not 0 <= self._shots <= len(examples):
-            raise RelvecError(f"{self._shots} shots cannot be drawn from {len(examples)} examples; ask for fewer.")
-        if not isinstance(scorer, ChatModel) and not scorer.is_causal:
-            raise RelvecError(f"{scorer.name} is a masked language model, which continues no prompt; use a causal one.")
-        self.name = name or f"{scorer.name} ({f'{self._shots}-shot' if self._shots else 'zero-shot'})"
+        self.name = name or f"{scorer.name} ({f'{shots}-shot' if shots else 'zero-shot'})"
         self._scorer = scorer
-        self._seed = seed
-        self._normalization: Normalization = normalization
-        self._pool = random.Random(seed).sample(list(examples), len(examples)) if self._shots else []
+        self._shots = shots
+        self._pool = random.Random(seed).sample(list(examples), len(examples)) if shots else []
 
     @property
     def fingerprint(self) -> str:
-        """A checksum of the scorer, the prompt and how a score is made."""
-        parts = (self._scorer.fingerprint, self._shots, self._is_exact, self._seed, self._normalization, self._pool)
-        return hashlib.sha256(repr(parts).encode()).hexdigest()
+        """A checksum of the scorer and the prompts."""
+        return hashlib.sha256(repr((self._scorer.fingerprint, self._shots, self._pool)).encode()).hexdigest()
 
     @property
     def configuration(self) -> dict[str, int]:
@@ -99,12 +83,8 @@ class FewShot:
     def examples_for(self, question: Question) -> list[Question]:
         """The first of the drawn examples that give nothing of the question away."""
         chosen = [example for example in self._pool if not _gives_away(example, question)][: self._shots]
-        if self._is_exact and len(chosen) < self._shots:
-            a, b = question.stem
-            raise RelvecError(
-                f"Without the question {a}:{b} itself there are {len(chosen)} examples for {self._shots} shots; "
-                "ask for fewer."
-            )
+        if len(chosen) < self._shots:
+            raise RelvecError(f"There are {len(chosen)} examples for {self._shots} shots; ask for fewer.")
         return chosen
 
     def prompt(self, question: Question) -> str:
@@ -118,27 +98,15 @@ class FewShot:
         return "\n\n".join([INSTRUCTION, *solved, _lettered(question)])
 
     def _by_likelihood(self, scorer: LikelihoodModel, questions: Sequence[Question]) -> list[Scores]:
-        prompts = [self.prompt(question) for question in questions]
-        asked = list(zip(questions, prompts, strict=True))
+        asked = [(question, self.prompt(question)) for question in questions]
         texts = [prompt + end for question, prompt in asked for end in ("", *map(choice_text, question.choices))]
-        if self._normalization == "unconditional":
-            choices = {choice_text(choice) for question in questions for choice in question.choices}
-            texts += [ANSWER_CONTEXT, *(ANSWER_CONTEXT + choice for choice in sorted(choices))]
         distinct = list(dict.fromkeys(texts))
         found = dict(zip(distinct, scorer.likelihoods(distinct), strict=True))
-        return [
-            np.array([self._score(found, prompt, choice_text(choice)) for choice in question.choices])
-            for question, prompt in asked
-        ]
 
-    def _score(self, found: dict[str, Likelihood], prompt: str, choice: str) -> float:
-        continuation = found[prompt + choice].after(found[prompt])
-        if self._normalization == "tokens":
-            return -continuation.log_perplexity
-        if self._normalization == "unconditional":
-            alone = found[ANSWER_CONTEXT + choice].after(found[ANSWER_CONTEXT])
-            return continuation.log_probability - alone.log_probability
-        return continuation.log_probability
+        def score(prompt: str, choice: Pair) -> float:
+            return -found[prompt + choice_text(choice)].after(found[prompt]).log_perplexity
+
+        return [np.array([score(prompt, choice) for choice in question.choices]) for question, prompt in asked]
 
     def _by_letter(self, scorer: ChatModel, questions: Sequence[Question]) -> list[Scores]:
         answers = scorer.answers([self.letter_prompt(question) for question in questions])

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -20,10 +20,10 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from relvec.baselines.likelihood import Likelihood
-from relvec.errors import RelvecError, one_of
+from relvec.errors import RelvecError
 from relvec.hub.models import resolve
 from relvec.io.paths import expanded
-from relvec.model.loading import load_config, pick_device, pick_dtype, quiet_transformers, token_limit
+from relvec.model.loading import load_config, pick_device, quiet_transformers, token_limit
 from relvec.model.relation_model import PROBES
 from relvec.progress import progress_bar
 from relvec.storage.cache import Cache
@@ -33,13 +33,13 @@ Kind = Literal["causal", "masked"]
 TOKENS_PER_BATCH = 1024
 TEXTS_PER_STEP = 256
 
-# What a config tells that changes no likelihood.
+# Settings of a config that change no likelihood.
 NOT_DECISIVE = ("_name_or_path", "transformers_version", "architectures", "dtype")
 
 
 @dataclass(frozen=True)
 class _Row:
-    """What goes through the model once: its tokens, where it predicts, and the tokens it should predict there."""
+    """One input of the model: the number of its text, its tokens, the positions to predict, and their tokens."""
 
     text: int
     tokens: list[int]
@@ -50,9 +50,9 @@ class _Row:
 class LanguageModel:
     """A language model that says how likely texts are.
 
-    A causal model gives log P(x) = sum_t log P(x_t | x_<t), from the tokenizer's start token on if it has one (else
-    the first token is not scored). A masked model gives the pseudo-log-likelihood sum_t log P(x_t | x without x_t),
-    each token masked in turn. Each distinct text is scored once, ever: the values are kept in the cache.
+    A causal model gives log P(x) = sum_t log P(x_t | x_<t). Without a start token the first token is not scored. A
+    masked model gives the pseudo-log-likelihood sum_t log P(x_t | x without x_t), each token masked in turn. Values are
+    kept in the cache, so each distinct text is scored once.
     """
 
     def __init__(
@@ -66,10 +66,6 @@ class LanguageModel:
         tokens_per_batch: int = TOKENS_PER_BATCH,
         show_progress: bool | None = None,
     ) -> None:
-        if not is_causal and tokenizer.mask_token_id is None:
-            raise RelvecError(
-                f"The tokenizer of {name} has no mask token; use a masked language model's own tokenizer."
-            )
         self.name = name
         self.is_causal = is_causal
         self._model = model.eval()
@@ -86,30 +82,24 @@ class LanguageModel:
         model: str | Path,
         *,
         kind: Kind | None = None,
-        revision: str | None = None,
         device: str | torch.device | None = None,
-        dtype: str | torch.dtype = "float32",
-        name: str = "",
         cache_folder: str | Path | None = None,
         tokens_per_batch: int = TOKENS_PER_BATCH,
         show_progress: bool | None = None,
     ) -> Self:
-        """Load a folder, a hub id or a GGUF file; by default an architecture that can be masked is (BERT, RoBERTa)."""
-        if kind is not None:
-            one_of("kind of language model", kind, get_args(Kind))
-        chosen_device, chosen_dtype = pick_device(device), pick_dtype(dtype)
+        """Load a folder, a hub id or a GGUF file. BERT and its like are masked models unless `kind` is causal."""
         path = expanded(model)
         if path.suffix.lower() == ".gguf":
             if kind == "masked":
                 raise RelvecError(f"{path} cannot be read as a masked language model; give a folder or a hub id.")
-            network, tokenizer, is_causal = _load_gguf(path)
+            network, tokenizer, is_causal = *_load_gguf(path), True
         else:
-            network, tokenizer, is_causal = _load_folder(resolve(model, revision, show_progress), kind)
-        torch.nn.Module.to(network, chosen_device, chosen_dtype)
+            network, tokenizer, is_causal = _load_folder(resolve(model, show_progress=show_progress), kind)
+        torch.nn.Module.to(network, pick_device(device))
         return cls(
             network,
             tokenizer,
-            name=name or path.name.removesuffix(".gguf"),
+            name=path.name.removesuffix(".gguf"),
             is_causal=is_causal,
             cache_folder=cache_folder,
             tokens_per_batch=tokens_per_batch,
@@ -129,9 +119,9 @@ class LanguageModel:
         return digest.hexdigest()
 
     def likelihoods(self, texts: Sequence[str]) -> list[Likelihood]:
-        """One likelihood a text; what the cache lacks is computed step by step, so that a kill loses little."""
+        """One likelihood a text. What the cache lacks is computed and kept step by step, so a killed run resumes."""
         found = self._cache.get_json(texts)
-        # Of similar length: a step then has little padding; the longest first, so that too little memory shows at once.
+        # By length, for little padding; the longest first, so that too little memory shows at once.
         missing = sorted((text for text in dict.fromkeys(texts) if text not in found), key=len, reverse=True)
         with progress_bar(len(missing), f"Reading with {self.name}", unit="text", show=self._show_progress) as bar:
             for start in range(0, len(missing), TEXTS_PER_STEP):
@@ -236,12 +226,12 @@ def _load_folder(folder: Path, kind: Kind | None) -> tuple[PreTrainedModel, PreT
     return model, tokenizer, is_causal
 
 
-def _load_gguf(path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, bool]:
+def _load_gguf(path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A GGUF file, which needs the package gguf."""
     with _loading(path):
         model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, **_OPTIONS)
         tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, **_LOCAL)
-    return model, tokenizer, True
+    return model, tokenizer
 
 
 _LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}

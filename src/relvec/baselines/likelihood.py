@@ -1,4 +1,4 @@
-"""How likely a text is: the value, and what can be asked for it."""
+"""How likely a text is under a language model, and what such models have in common."""
 
 import math
 from collections.abc import Sequence
@@ -20,13 +20,8 @@ class Likelihood(NamedTuple):
         """
         return -self.log_probability / self.tokens if self.tokens else math.nan
 
-    @property
-    def perplexity(self) -> float:
-        """exp(-log P(text) / tokens)."""
-        return math.exp(self.log_perplexity)
-
     def after(self, prefix: "Likelihood") -> "Likelihood":
-        """What is left for the continuation when the likelihood of the text's beginning is known.
+        """The likelihood of a continuation: this text without its beginning.
 
         >>> Likelihood(-6.0, 5).after(Likelihood(-2.0, 3))
         Likelihood(log_probability=-4.0, tokens=2)
@@ -35,36 +30,23 @@ class Likelihood(NamedTuple):
 
 
 class LikelihoodModel(Protocol):
-    """Anything that says how likely a text is; the name is what tables call it."""
+    """A model that says how likely texts are. `fingerprint` is a checksum of all that decides the likelihoods."""
 
     name: str
 
     @property
-    def fingerprint(self) -> str:
-        """A checksum of all that decides the likelihoods."""
-        ...
+    def fingerprint(self) -> str: ...
 
-    @property
-    def is_causal(self) -> bool:
-        """Whether a token's probability depends only on what stands before it."""
-        ...
-
-    def likelihoods(self, texts: Sequence[str]) -> list[Likelihood]:
-        """One likelihood a text, in the given order."""
-        ...
+    def likelihoods(self, texts: Sequence[str]) -> list[Likelihood]: ...
 
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """Anything that answers a prompt with a text but does not say how likely other answers are."""
+    """A model that answers a prompt, but does not say how likely other answers are."""
 
     name: str
 
     @property
-    def fingerprint(self) -> str:
-        """A checksum of all that decides the answers."""
-        ...
+    def fingerprint(self) -> str: ...
 
-    def answers(self, prompts: Sequence[str]) -> list[str]:
-        """One answer a prompt, in the given order."""
-        ...
+    def answers(self, prompts: Sequence[str]) -> list[str]: ...

@@ -12,7 +12,6 @@ from pydantic import Field
 from relvec.baselines.baseline import FACTS, Baseline, Context, always, told
 from relvec.baselines.cooccurrence import CooccurrenceCounter, PairCounts, TermPair, terms_of
 from relvec.data.benchmarks.analogy import Question
-from relvec.errors import RelvecError
 from relvec.evaluation.systems import Scores, System
 from relvec.io.paths import expanded
 from relvec.io.streams import checksum, unpacked
@@ -31,12 +30,11 @@ class PMI:
 
         PMI(a, b) = log2 (N c(a, b) / (c(a) c(b)))
 
-    with N the tokens of the corpus, c(a) how often a occurs, and c(a, b) how often a and b, in either order, are at
-    most `window` tokens apart in one line. The corpus is UTF-8 text, perhaps gzipped, with a sentence, a paragraph
-    or a document a line. A term of several tokens is counted wherever they follow each other (and they are still
-    counted by themselves); terms that overlap do not co-occur. Counts are kept in the cache, and so is a pass that was
-    killed, up to its last 64 MB or so; `pairs` are counted along with the first questions, so that one pass over the
-    corpus serves several datasets.
+    N is the number of tokens in the corpus, c(a) how often a occurs, and c(a, b) how often a and b are at most `window`
+    tokens apart in one line, in either order. The corpus is UTF-8 text, perhaps gzipped: a sentence, paragraph or
+    document a line. A term of several tokens is counted wherever they follow each other. Terms that overlap do not
+    co-occur. `pairs` are counted with the first questions, so one pass over the corpus serves several datasets. Counts
+    are kept in the cache, and a killed pass resumes from its last save (every 64 MB).
 
     >>> _ = Path("corpus.txt").write_text("A cup of tea, please.\\nThe cup is on the table.\\n")
     >>> pmi = PMI("corpus.txt", cache_folder="counts")
@@ -54,8 +52,6 @@ class PMI:
         cache_folder: str | Path | None = None,
         show_progress: bool | None = None,
     ) -> None:
-        if window < 1:
-            raise RelvecError(f"The window is {window}; use 1 token or more.")
         self.name = name
         self._corpus = expanded(corpus)
         self._window = window

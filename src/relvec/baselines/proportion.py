@@ -152,9 +152,6 @@ class MarginalPerplexity:
         return Perplexity()(log_perplexities) - self.alpha_head * head - self.alpha_tail * tail
 
 
-SCORES: dict[str, type[Score]] = {score.name: score for score in (Perplexity, MutualInformation, MarginalPerplexity)}
-
-
 def _diagonal(table: Table) -> Table:
     return np.diagonal(table, axis1=-2, axis2=-1)
 
@@ -179,13 +176,8 @@ class ProportionSettings:
     negative: str = "index-0"
     beta: float = 0.0
 
-    def __post_init__(self) -> None:
-        one_of("template", self.template, TEMPLATES)
-        one_of("positive aggregator", self.positive, POSITIVE_AGGREGATORS)
-        one_of("negative aggregator", self.negative, NEGATIVE_AGGREGATORS)
-
     def to_dict(self) -> dict[str, Any]:
-        """The settings as a record holds them.
+        """The settings for a record.
 
         >>> ProportionSettings(score=MarginalPerplexity(0.2, -0.4)).to_dict()  # doctest: +NORMALIZE_WHITESPACE
         {'template': 'to-as', 'score': 'mppl', 'alpha_head': 0.2, 'alpha_tail': -0.4, 'positive': 'index-0',
@@ -220,7 +212,7 @@ def log_perplexity_tables(
 ) -> list[Table]:
     """For each question log f by order, head of choice i and tail of choice j: [24, n, n], nan where not asked for.
 
-    The model is asked once, for each distinct text.
+    The model is asked once for each distinct text.
     """
     places: list[tuple[int, int, int, int]] = []
     texts: list[str] = []
@@ -244,8 +236,8 @@ def log_perplexity_tables(
 class ProportionScore:
     """Answers analogy questions by the analogical proportion score.
 
-    `ProportionSettings()` is the paper's untuned row; `proportion_tuning.tune` finds those of the tuned one.
-    `configuration` is what a record tells of them.
+    `ProportionSettings()` is the paper's untuned row, and `proportion_tuning.tune` finds the settings of the tuned one.
+    `configuration` is what a record says of them.
     """
 
     def __init__(

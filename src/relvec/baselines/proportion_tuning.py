@@ -25,7 +25,6 @@ from relvec.baselines.proportion import (
     log_perplexity_tables,
 )
 from relvec.data.benchmarks.analogy import Question
-from relvec.errors import RelvecError
 
 ALPHAS = (0.0, -0.2, 0.2, -0.4, 0.4)
 BETAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -56,70 +55,43 @@ class Grid:
     positive: tuple[str, ...] = POSITIVE_AGGREGATORS
     negative: tuple[str, ...] = NEGATIVE_AGGREGATORS
 
-    def __len__(self) -> int:
-        by_beta = sum(len(self.negative) if beta else 1 for beta in self.betas)
-        return len(self.templates) * len(self.scores) * len(self.positive) * by_beta
-
-
-@dataclass(frozen=True)
-class TunedRow:
-    """ProportionSettings and the share of validation questions (%) that they answer."""
-
-    settings: ProportionSettings
-    accuracy: float
-
 
 @dataclass(frozen=True)
 class Tuned:
-    """The chosen settings, how many settings did as well, and the best rows of the grid."""
+    """The chosen settings, the share of validation questions (%) they answer, and how many settings did as well."""
 
     settings: ProportionSettings
     accuracy: float
     ties: int
-    rows: tuple[TunedRow, ...]
 
     @property
     def configuration(self) -> dict[str, Any]:
-        """What a record tells of the choice.
-
-        >>> Tuned(ProportionSettings(beta=0.2), 62.5, 3, ()).configuration["beta"]
-        0.2
-        """
+        """What a record says of the choice."""
         return {**self.settings.to_dict(), "valid_accuracy": self.accuracy, "ties": self.ties}
 
 
-def tune(model: LikelihoodModel, questions: Sequence[Question], grid: Grid | None = None, rows: int = 20) -> Tuned:
+def tune(model: LikelihoodModel, questions: Sequence[Question], grid: Grid | None = None) -> Tuned:
     """Try every setting of the grid on validation questions; the model is asked once for each distinct text.
 
     Of settings that answer equally many questions the first wins, in the order of five nested loops: template, score,
     beta, positive and, innermost, negative aggregator (which does nothing without a beta). Ushio et al. instead report
     the middle one of the tied settings by its accuracy on the test part.
     """
-    if not questions:
-        raise RelvecError("There is no validation question to tune on; give at least one.")
     tried = grid or Grid()
-    best: list[tuple[int, int, ProportionSettings]] = []
-    top, ties, number = -1, 0, 0
-    for template, score, beta, right in _counted(model, questions, tried):
-        negatives = tried.negative if beta else tried.negative[:1]
-        flat = right.ravel()
-        for place in np.argsort(-flat, kind="stable")[:rows]:
-            positive, negative = divmod(int(place), len(negatives))
-            settings = ProportionSettings(template, score, tried.positive[positive], negatives[negative], beta)
-            best.append((-int(flat[place]), number + int(place), settings))
-        best = sorted(best, key=lambda row: row[:2])[:rows]
-        number += len(flat)
-        if flat.max() > top:
-            top, ties = int(flat.max()), 0
-        ties += int((flat == top).sum())
-    found = tuple(TunedRow(settings, -100 * wrong / len(questions)) for wrong, _, settings in best)
-    return Tuned(found[0].settings, found[0].accuracy, ties, found)
+    best, most, ties = ProportionSettings(), -1, 0
+    for template, score, beta, right in right_answers(model, questions, tried):
+        if right.max() > most:
+            most, ties = int(right.max()), 0
+            positive, negative = np.unravel_index(int(np.argmax(right)), right.shape)
+            best = ProportionSettings(template, score, tried.positive[positive], tried.negative[negative], beta)
+        ties += int((right == most).sum())
+    return Tuned(best, 100 * most / len(questions), ties)
 
 
-def _counted(
+def right_answers(
     model: LikelihoodModel, questions: Sequence[Question], grid: Grid
 ) -> Iterator[tuple[str, Score, float, NDArray[np.int64]]]:
-    """Right answers [positive aggregators, negative aggregators] for each template, score and beta."""
+    """How many answers are right, [positive aggregators, negative aggregators], for each template, score and beta."""
     has_negatives = any(grid.betas)
     orders = range(len(ORDERS) if has_negatives else len(POSITIVE_ORDERS))
     mixes_choices = any(score.mixes_choices for score in grid.scores)
