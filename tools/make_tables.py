@@ -13,12 +13,13 @@ from relvec.cli.models import model_rows
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
 from relvec.data.sources import SOURCES
+from relvec.index.kinds import KINDS
 from relvec.prompts import MANUAL_TEMPLATES
 from relvec.training.losses import LOSSES
 from relvec.training.recipe import Recipe
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "training.md", ROOT / "docs" / "evaluation.md")
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("training", "evaluation", "neighbours")))
 
 _BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -89,6 +90,10 @@ def classifications() -> list[list[str]]:
     return [["dataset", "", "train", "valid", "test", "classes"], *rows]
 
 
+def kinds() -> list[list[str]]:
+    return [["kind", "what it keeps", "when"], *([f"`{kind.name}`", kind.help, kind.use] for kind in KINDS.values())]
+
+
 def baselines() -> list[list[str]]:
     rows = [
         [
@@ -111,6 +116,7 @@ TABLES: Tables = {
         models,
         losses,
         sources,
+        kinds,
         templates,
         settings,
         analogies,

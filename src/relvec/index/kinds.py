@@ -31,11 +31,11 @@ class Kind:
     """
 
     name: str
-    help: str
-    use: str
     is_exact: bool
     make: Callable[[int, int], Any]
-    rotated_dims: Callable[[int], int] | None = None
+    rotated_dims: Callable[[int], int] | None
+    help: str
+    use: str
 
     def check_size(self, pairs: int, dim: int) -> None:
         """A compression is learned from the pairs: there must be enough of them."""
@@ -94,44 +94,32 @@ def _hnsw(dim: int, pairs: int) -> Any:
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind(
-            "flat",
-            "float32, every pair compared",
-            f"chosen up to {SMALL:,} pairs: exact",
-            is_exact=True,
-            make=_flat,
-        ),
+        Kind("flat", True, _flat, None, "float32, every pair compared", f"the default up to {SMALL:,} pairs"),
         Kind(
             "rabitq",
-            "one bit a dimension (RaBitQ), every pair compared",
-            "chosen above: the smallest, a thirtieth of `flat`, and nothing to tune",
-            is_exact=False,
-            make=_rabitq,
-            rotated_dims=_five_sixths,
+            False,
+            _rabitq,
+            _five_sixths,
+            "one bit a dimension, every pair compared",
+            "the default above: a thirtieth of `flat`'s size",
         ),
         Kind(
             "int8",
+            False,
+            _int8,
+            _half,
             "half the dimensions, a byte each, every pair compared",
-            "only if asked for: four times the size of `rabitq`, quicker to build",
-            is_exact=False,
-            make=_int8,
-            rotated_dims=_half,
+            "by `--kind`: four times `rabitq`'s size, quicker to build",
         ),
         Kind(
             "ivfpq",
-            "product codes in inverted lists, some lists compared",
-            "only if asked for: quicker to search, slowest to build of the compressed kinds",
-            is_exact=False,
-            make=_ivfpq,
-            rotated_dims=_four_for_each_of_96,
+            False,
+            _ivfpq,
+            _four_for_each_of_96,
+            "product codes in lists, some lists compared",
+            "by `--kind`: quicker to search, slow to build",
         ),
-        Kind(
-            "hnsw",
-            "float32 in a graph of neighbours",
-            "only if asked for: the quickest to search, and larger than `flat`",
-            is_exact=True,
-            make=_hnsw,
-        ),
+        Kind("hnsw", True, _hnsw, None, "float32 in a graph", "by `--kind`: larger than `flat`"),
     )
 }
 

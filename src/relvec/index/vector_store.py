@@ -1,7 +1,7 @@
 """Unit vectors in a FAISS index: filled, searched, read back and written."""
 
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from relvec.errors import RelvecError
 from relvec.index.kinds import Kind, faiss
 from relvec.io.vectors import as_float32
+from relvec.model.cached_vectors import CachedRows
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors, normalized
 
@@ -18,17 +19,7 @@ NARROW = 0.1  # below this share of allowed rows, a graph or list search would m
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-
-class VectorRows(Protocol):
-    """A table of vectors that may lie on disk: `rows[10:20]` and `rows[[3, 1]]` are arrays."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, rows: Any, /) -> Any: ...
+VectorRows = Vectors | CachedRows
 
 
 class VectorStore:
