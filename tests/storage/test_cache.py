@@ -134,6 +134,43 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path, damage: bytes) -> None:
         Cache("one", folder=tmp_path).get(map(str, range(1000)))
 
 
+def test_a_cache_that_was_removed_is_made_anew_whatever_a_killed_process_left_beside_it(tmp_path: Path) -> None:
+    code = (
+        "import os, sqlite3, sys; from relvec.storage.cache import Cache\n"
+        "Cache('one', folder=sys.argv[1]).add({'a': b'1'})\n"
+        "connection = sqlite3.connect(sys.argv[1] + '/cache.sqlite')\n"
+        "connection.execute('DELETE FROM entries')\n"
+        "connection.commit()\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
+    assert (tmp_path / f"{FILE_NAME}-wal").exists()
+    (tmp_path / FILE_NAME).unlink()
+    cache = Cache("two", folder=tmp_path)
+    assert cache.get(["a"]) == {}
+    cache.add({"a": b"2"})
+    assert cache_info(tmp_path) == [("two", "", 1, 1)]
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    cache = Cache("one", folder=tmp_path)
+    code = (
+        "import resource, signal, sys; from relvec.errors import RelvecError; from relvec.storage.cache import Cache\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "try:\n"
+        "    Cache('one', folder=sys.argv[1]).add({'a': bytes(1_000_000)})\n"
+        "except RelvecError as error:\n"
+        "    print(error)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True).stdout
+    assert said.startswith("Cannot use the cache")
+    assert said.endswith("free space there, or set RELVEC_CACHE.\n")
+    assert cache.get(["a"]) == {}
+    cache.add({"a": b"1"})
+    assert cache.get(["a"]) == {"a": b"1"}
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RelvecError, match=r"Cannot write .*; choose another place"):

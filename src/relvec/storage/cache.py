@@ -143,6 +143,8 @@ def _made(folder: str | Path | None) -> Path:
     if not path.is_file():
         with writing(path, wait=True):
             if not path.is_file():  # another process may have made it while this one waited
+                for rest in path.parent.glob(f"{path.name}-*"):
+                    rest.unlink(missing_ok=True)  # the log of a removed database would be played into the new one
                 with written_whole(path) as partial, closing(sqlite3.connect(partial)) as connection:
                     connection.executescript(SCHEMA)
     return path
