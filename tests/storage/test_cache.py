@@ -1,3 +1,4 @@
+import random
 import sqlite3
 import subprocess
 import sys
@@ -132,6 +133,22 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path, damage: bytes) -> None:
     path.write_bytes(damage or content[: len(content) // 2])
     with pytest.raises(RelvecError, match=r"The cache .*cache\.sqlite is damaged .*; remove the file"):
         Cache("one", folder=tmp_path).get(map(str, range(1000)))
+
+
+def test_whatever_bytes_change_no_value_is_wrong(tmp_path: Path) -> None:
+    items = {f"head {number}\ttail": random.Random(number).randbytes(300) for number in range(100)}
+    Cache("one", folder=tmp_path).add(items)
+    content = (tmp_path / FILE_NAME).read_bytes()
+    for seed in range(60):
+        chance = random.Random(seed)
+        start = chance.randrange(len(content))
+        damaged = content[:start] + chance.randbytes(chance.choice([1, 8, 4000]))
+        (tmp_path / FILE_NAME).write_bytes(damaged + content[len(damaged) :])
+        try:
+            found = Cache("one", folder=tmp_path).get(items)
+            assert found.items() <= items.items()
+        except RelvecError as error:
+            assert str(error).endswith("remove the file to compute anew.")
 
 
 def test_a_cache_that_was_removed_is_made_anew_whatever_a_killed_process_left_beside_it(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ class Cache:
             query = f"SELECT key, value, crc FROM entries {_WANTED}"
             for step in _steps(dict.fromkeys(keys)):
                 for key, value, crc in connection.execute(query, (self._space, json.dumps(step))):
-                    if crc == _crc(key, value):
+                    if isinstance(value, bytes) and crc == _crc(key, value):
                         found[key] = value
                     else:
                         damaged.append((self._space, key))
@@ -133,6 +133,7 @@ def clear_cache(folder: str | Path | None = None) -> None:
         connection.execute("VACUUM")
 
 
+_OF_THE_PLACE = tuple(f"SQLITE_{name}" for name in ("BUSY", "LOCKED", "FULL", "READONLY", "CANTOPEN", "IOERR", "PERM"))
 _ID = "(SELECT id FROM spaces WHERE name = ?)"
 _WANTED = f"WHERE space = {_ID} AND key IN (SELECT value FROM json_each(?))"
 
@@ -158,9 +159,10 @@ def _connected(path: Path) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)) as connection:
             connection.execute("PRAGMA synchronous = NORMAL")
             yield connection
-    except sqlite3.OperationalError as error:
-        raise RelvecError(f"Cannot use the cache {path} ({error}); free space there, or set RELVEC_CACHE.") from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # damage may be in any text, even in an error's own
+        if getattr(error, "sqlite_errorname", "").startswith(_OF_THE_PLACE):
+            fix = "free space there, or set RELVEC_CACHE"
+            raise RelvecError(f"Cannot use the cache {path} ({error}); {fix}.") from error
         raise RelvecError(f"The cache {path} is damaged ({error}); remove the file to compute anew.") from error
 
 
