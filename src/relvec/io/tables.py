@@ -99,11 +99,6 @@ def kind_of(path: str | Path) -> str:
     return Path(Path(path).name.removesuffix(".gz")).suffix.lower()
 
 
-def is_table(path: str | Path) -> bool:
-    """Whether the file ending is that of a table."""
-    return kind_of(path) in TABLES
-
-
 def part_of(path: Path) -> str:
     """The part of a dataset that a file name tells: train, valid or test; else nothing.
 

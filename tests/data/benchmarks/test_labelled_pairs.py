@@ -111,11 +111,13 @@ def test_a_file_that_is_not_here_says_where_to_put_it(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_test_part_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "mine/train.jsonl", ROWS)
-    with pytest.raises(RelvecError, match=r"mine holds no test file; put one file such as test\.jsonl"):
+    with pytest.raises(RelvecError, match=r"mine holds no test file; have one such as test\.jsonl"):
         load_labelled(str(tmp_path / "mine"))
+    with pytest.raises(RelvecError, match=r"train\.jsonl holds no train file"):
+        load_labelled(str(tmp_path / "mine/train.jsonl"))
     write(tmp_path / "mine/test.jsonl", ROWS)
     write(tmp_path / "mine/test.csv", "head,tail,relation\noak,tree,HYPER\n")
-    with pytest.raises(RelvecError, match=r"mine holds test\.csv and test\.jsonl; put one file"):
+    with pytest.raises(RelvecError, match=r"mine holds test\.csv and test\.jsonl; have one"):
         load_labelled(str(tmp_path / "mine"))
 
 
@@ -144,7 +146,9 @@ def test_the_checksum_tells_pairs_labels_and_parts_apart() -> None:
     assert len({checksum(parts) for parts in found}) == 4  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("name", "advice"), [("blees", "did you mean 'bless'"), ("nothing like it", "give a folder")])
+@pytest.mark.parametrize(
+    ("name", "advice"), [("blees", "did you mean 'bless'"), ("nothing like it", "a file or a folder")]
+)
 def test_an_unknown_dataset_is_refused(name: str, advice: str) -> None:
-    with pytest.raises(RelvecError, match=f"There is no classification dataset {name}; .*{advice}"):
+    with pytest.raises(RelvecError, match=f"There is no classification benchmark {name}; .*{advice}"):
         load_labelled(name)

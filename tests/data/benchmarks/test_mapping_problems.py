@@ -59,7 +59,7 @@ def test_problems_are_found_by_name_below_the_data_folder(tmp_path: Path) -> Non
     assert [problem.kind for problem in load_problems(data_dir=tmp_path)] == ["science", "metaphor", "own"]
     assert [problem.kind for problem in load_problems("scan", tmp_path)] == ["creative"]
     assert load_problems(str(tmp_path / "mapping/scan.jsonl")) == load_problems("scan", tmp_path)
-    with pytest.raises(RelvecError, match="no mapping problems scam; did you mean 'scan'"):
+    with pytest.raises(RelvecError, match="no mapping benchmark scam; did you mean 'scan'"):
         load_problems("scam", tmp_path)
 
 

@@ -89,7 +89,7 @@ def test_a_missing_dataset_says_where_to_put_it(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(RelvecError, match="no analogy questions googel; did you mean 'google'"):
+    with pytest.raises(RelvecError, match="no analogy benchmark googel; did you mean 'google'"):
         load_questions("googel")
 
 

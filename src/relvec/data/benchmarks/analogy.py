@@ -1,13 +1,11 @@
 """Analogy questions: which of the choices is related as the stem is?"""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from relvec.data.benchmarks.registry import Benchmark, benchmarks_of
-from relvec.errors import RelvecError, did_you_mean, one_of
-from relvec.io.paths import expanded
+from relvec.data.benchmarks.registry import Benchmark, benchmarks_of, find_files
+from relvec.errors import RelvecError, one_of
 from relvec.io.tables import Row, read_rows
 from relvec.pairs import Pair, as_pair
 
@@ -39,17 +37,13 @@ def datasets_with(part: str) -> dict[str, Benchmark]:
 
 def load_questions(name: str, part: Part = "test", data_dir: str | Path | None = None) -> list[Question]:
     """The questions of a dataset by name, or of a file of the user's."""
-    if name not in ANALOGY_DATASETS:
-        if expanded(name).is_file():
-            return read_questions(name)
-        advice = did_you_mean(name, ANALOGY_DATASETS, otherwise=f"known are {', '.join(ANALOGY_DATASETS)}, or a file")
-        raise RelvecError(f"There are no analogy questions {name}; {advice}.")
-    dataset = ANALOGY_DATASETS[name]
-    if name not in datasets_with(part):
+    dataset = ANALOGY_DATASETS.get(name)
+    is_whole = dataset is not None and dataset.is_whole
+    if dataset is not None and is_whole and part == "valid":
         problem = f"{name} has no validation part: it holds the test questions of {dataset.folder}"
         raise RelvecError(f"{problem}; use {dataset.folder}.")
-    parts: Sequence[str] = ("valid", "test") if dataset.is_whole else (part,)
-    return [question for each in parts for question in read_questions(dataset.file(each, data_dir))]
+    files = find_files("analogy", name, ("valid", "test") if is_whole else (part,), data_dir)
+    return [question for file in files.values() for question in read_questions(file)]
 
 
 def read_questions(source: Any) -> list[Question]:

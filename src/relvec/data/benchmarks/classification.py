@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from relvec.data.benchmarks.registry import benchmarks_of
+from relvec.data.benchmarks.registry import benchmarks_of, find_files
 from relvec.errors import RelvecError, did_you_mean
-from relvec.io.paths import expanded
-from relvec.io.tables import TABLES, kind_of, part_of, read_rows
+from relvec.io.tables import read_rows
 from relvec.pairs import Pair
 
 Part = Literal["train", "valid", "test"]
@@ -30,31 +29,13 @@ def load_labelled(name: str, data_dir: str | Path | None = None) -> dict[Part, L
 
     The labels of a named dataset become the paper's classes.
     """
-    files = _files(name, data_dir)
+    files = find_files("classification", name, get_args(Part), data_dir)
     named = CLASSIFICATION_DATASETS.get(name)
     train = read_labelled(files["train"], named.classes if named else None)
     classes = named.classes if named else {label: label for label in train.labels}
     taught = {label: name for label, name in classes.items() if name in set(train.labels)}
-    return {part: train if part == "train" else read_labelled(path, taught) for part, path in files.items()}
-
-
-def _files(name: str, data_dir: str | Path | None) -> dict[Part, Path]:
-    """Where the parts of a dataset are; the validation part may be missing."""
     parts: tuple[Part, ...] = get_args(Part)
-    if name in CLASSIFICATION_DATASETS:
-        dataset = CLASSIFICATION_DATASETS[name]
-        return {part: dataset.file(part, data_dir) for part in parts if part in dataset.counts}
-    folder = expanded(name)
-    if not folder.is_dir():
-        advice = did_you_mean(name, CLASSIFICATION_DATASETS, otherwise="check the name, or give a folder")
-        raise RelvecError(f"There is no classification dataset {name}; {advice}.")
-    tables = sorted(file for file in folder.iterdir() if kind_of(file) in TABLES)
-    found = {part: [file for file in tables if part_of(file) == part] for part in parts}
-    for part, files in found.items():
-        if len(files) > 1 or (not files and part != "valid"):
-            problem = f"{folder} holds {' and '.join(file.name for file in files) or f'no {part} file'}"
-            raise RelvecError(f"{problem}; put one file such as {part}.jsonl or {part}.csv there.")
-    return {part: files[0] for part, files in found.items() if files}
+    return {part: train if part == "train" else read_labelled(files[part], taught) for part in parts if part in files}
 
 
 def read_labelled(source: Any, classes: dict[str, str] | None = None) -> LabelledPairs:

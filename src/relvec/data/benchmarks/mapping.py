@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from relvec.data.benchmarks.registry import Benchmark, benchmarks_of
-from relvec.errors import RelvecError, did_you_mean
-from relvec.io.paths import data_folder, expanded
-from relvec.io.tables import Row, is_table, read_rows
+from relvec.data.benchmarks.registry import BENCHMARKS, Benchmark, find_files
+from relvec.errors import RelvecError
+from relvec.io.tables import Row, read_rows
 from relvec.pairs import as_word
 
-MAPPING_DATASETS = benchmarks_of("mapping")
 DEFAULT_DATASET = "relation_mapping"
 
 _FORM = 'write {"source": [a, b], "target": [c, d]}'
@@ -31,19 +29,8 @@ class MappingProblem:
 
 def load_problems(name: str = DEFAULT_DATASET, data_dir: str | Path | None = None) -> list[MappingProblem]:
     """The problems of a benchmark, of a table in `mapping` below the data folder by name, or of a file."""
-    if name in MAPPING_DATASETS:
-        benchmark = MAPPING_DATASETS[name]
-        return read_problems(benchmark.file("test", data_dir), benchmark)
-    if expanded(name).is_file():
-        return read_problems(name)
-    folder = data_folder(data_dir)
-    files = [] if folder is None else sorted(file for file in folder.glob("mapping/*") if is_table(file))
-    known = {file.name.partition(".")[0]: file for file in files}
-    if name not in known:
-        names = [*MAPPING_DATASETS, *known]
-        advice = did_you_mean(name, names, otherwise=f"known are {', '.join(names)}, or a file")
-        raise RelvecError(f"There are no mapping problems {name}; {advice}.")
-    return read_problems(known[name])
+    file = find_files("mapping", name, ["test"], data_dir)["test"]
+    return read_problems(file, BENCHMARKS.get(name))
 
 
 def read_problems(source: Any, benchmark: Benchmark | None = None) -> list[MappingProblem]:

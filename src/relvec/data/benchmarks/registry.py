@@ -1,11 +1,15 @@
 """Every benchmark with a name: one entry each, with its files, sizes, categories and classes."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from relvec.errors import RelvecError, did_you_mean
 from relvec.hub.datasets import benchmark_file
+from relvec.io.paths import data_folder, expanded
+from relvec.io.tables import TABLES, kind_of, part_of
 
 Task = Literal["analogy", "classification", "mapping"]
 
@@ -191,3 +195,34 @@ BENCHMARKS: dict[str, Benchmark] = {
 
 def benchmarks_of(task: Task) -> dict[str, Benchmark]:
     return {name: benchmark for name, benchmark in BENCHMARKS.items() if benchmark.collection.task == task}
+
+
+def find_files(task: Task, name: str, parts: Sequence[str], data_dir: str | Path | None = None) -> dict[str, Path]:
+    """The files of those parts that there are: of a benchmark by name, or of the user's own.
+
+    The user gives a file, a folder with files such as train.jsonl and test.csv, or the name of a table below the data
+    folder, such as `scan` for `mapping/scan.jsonl`.
+    """
+    known = benchmarks_of(task)
+    if name in known:
+        return {part: known[name].file(part, data_dir) for part in parts if part in known[name].counts}
+    own = {file.name.partition(".")[0]: file for file in _tables((data_folder(data_dir) or Path()) / task)}
+    place = expanded(name) if expanded(name).exists() else own.get(name)
+    if place is None:
+        names = [*known, *own]
+        advice = did_you_mean(name, names, otherwise=f"known are {', '.join(names)}, or give a file or a folder")
+        raise RelvecError(f"There is no {task} benchmark {name}; {advice}.")
+    tables = _tables(place)
+    found = {part: [file for file in tables if part_of(file) == part] for part in parts}
+    if place.is_file():
+        found = {part: [place] if part == parts[-1] else [] for part in parts}
+    for part, files in found.items():
+        is_needed = part != "valid" or len(parts) == 1
+        if len(files) > 1 or (is_needed and not files):
+            held = " and ".join(file.name for file in files) or f"no {part} file"
+            raise RelvecError(f"{place} holds {held}; have one such as {part}.jsonl or {part}.csv in a folder.")
+    return {part: files[0] for part, files in found.items() if files}
+
+
+def _tables(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.glob("*") if file.is_file() and kind_of(file) in TABLES)
