@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from relvec.errors import RelvecError, did_you_mean
+from relvec.io.tables import Part as Part
 from relvec.pairs import Pair
-
-Part = Literal["train", "valid"]
 
 TOP = 10
 BOTTOM = 10

@@ -25,7 +25,7 @@ from relvec.data.rated import BOTTOM, TOP, RatedPair, RatedRelation, joined, sel
 from relvec.errors import LeftOutWarning, RelvecError
 from relvec.io.paths import expanded
 from relvec.io.streams import read_lines
-from relvec.io.tables import TABLES, Row, kind_of, part_of, read_rows
+from relvec.io.tables import TABLES, Part, Row, kind_of, part_of, read_rows
 from relvec.pairs import Pair, as_pair, parse_pair
 
 KINDS = (".toml", *TABLES)
@@ -91,9 +91,9 @@ def _parts(files: list[Path]) -> tuple[list[Path], list[Path]]:
     return (trained, held_out) if trained else (files, [])
 
 
-def _part(file: Path) -> str:
+def _part(file: Path) -> Part | None:
     """The part that a file's name tells; our own `.toml` files are named after what they hold."""
-    return "" if kind_of(file) == ".toml" else part_of(file)
+    return None if kind_of(file) == ".toml" else part_of(file)
 
 
 def _files(path: Path) -> list[Path]:

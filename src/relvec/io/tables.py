@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from relvec.errors import RelvecError
 from relvec.io.parquet import is_vectors, read_table
@@ -21,7 +21,17 @@ from relvec.pairs import Pair, as_pair, as_word, column_names, column_values, pa
 
 RELATION_COLUMNS = ("relation", "predicate")
 
-_PARTS = {"train": "train", **dict.fromkeys(("valid", "validation", "val", "dev"), "valid"), "test": "test"}
+Part = Literal["train", "valid", "test"]
+"""The parts of a dataset."""
+
+_PARTS: dict[str, Part] = {
+    "train": "train",
+    "valid": "valid",
+    "validation": "valid",
+    "val": "valid",
+    "dev": "valid",
+    "test": "test",
+}
 
 
 class Row(NamedTuple):
@@ -99,13 +109,13 @@ def kind_of(path: str | Path) -> str:
     return Path(Path(path).name.removesuffix(".gz")).suffix.lower()
 
 
-def part_of(path: Path) -> str:
-    """The part of a dataset that a file name tells: train, valid or test; else nothing.
+def part_of(path: Path) -> Part | None:
+    """The part of a dataset that a file name tells, if any.
 
     >>> part_of(Path("semeval-dev.jsonl")), part_of(Path("pairs.csv"))
-    ('valid', '')
+    ('valid', None)
     """
-    return next((_PARTS[word] for word in re.split("[^a-z]+", path.name.lower()) if word in _PARTS), "")
+    return next((_PARTS[word] for word in re.split("[^a-z]+", path.name.lower()) if word in _PARTS), None)
 
 
 def tsv_cell(word: str) -> str:

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from relvec.data.benchmarks.registry import Benchmark, benchmarks_of, find_files
 from relvec.errors import RelvecError, one_of
+from relvec.io.tables import Part as Part
 from relvec.io.tables import Row, read_rows
 from relvec.pairs import Pair, as_pair
-
-Part = Literal["valid", "test"]
 
 ANALOGY_DATASETS = benchmarks_of("analogy")
 
@@ -75,4 +74,5 @@ def check_part(part: str) -> Part:
     >>> check_part("test")
     'test'
     """
-    return one_of("part", part, get_args(Part))
+    tested: tuple[Part, ...] = ("valid", "test")
+    return one_of("part", part, tested)

@@ -4,14 +4,13 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from relvec.data.benchmarks.registry import benchmarks_of, find_files
 from relvec.errors import RelvecError, did_you_mean
+from relvec.io.tables import Part as Part
 from relvec.io.tables import read_rows
 from relvec.pairs import Pair
-
-Part = Literal["train", "valid", "test"]
 
 CLASSIFICATION_DATASETS = benchmarks_of("classification")
 
@@ -34,8 +33,7 @@ def load_labelled(name: str, data_dir: str | Path | None = None) -> dict[Part, L
     train = read_labelled(files["train"], named.classes if named else None)
     classes = named.classes if named else {label: label for label in train.labels}
     taught = {label: name for label, name in classes.items() if name in set(train.labels)}
-    parts: tuple[Part, ...] = get_args(Part)
-    return {part: train if part == "train" else read_labelled(files[part], taught) for part in parts if part in files}
+    return {part: train if part == "train" else read_labelled(file, taught) for part, file in files.items()}
 
 
 def read_labelled(source: Any, classes: dict[str, str] | None = None) -> LabelledPairs:

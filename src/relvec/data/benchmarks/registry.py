@@ -9,7 +9,7 @@ from typing import Literal
 from relvec.errors import RelvecError, did_you_mean
 from relvec.hub.datasets import benchmark_file
 from relvec.io.paths import data_folder, expanded
-from relvec.io.tables import TABLES, kind_of, part_of
+from relvec.io.tables import TABLES, Part, kind_of, part_of
 
 Task = Literal["analogy", "classification", "mapping"]
 
@@ -197,7 +197,7 @@ def benchmarks_of(task: Task) -> dict[str, Benchmark]:
     return {name: benchmark for name, benchmark in BENCHMARKS.items() if benchmark.collection.task == task}
 
 
-def find_files(task: Task, name: str, parts: Sequence[str], data_dir: str | Path | None = None) -> dict[str, Path]:
+def find_files(task: Task, name: str, parts: Sequence[Part], data_dir: str | Path | None = None) -> dict[Part, Path]:
     """The files of those parts that there are: of a benchmark by name, or of the user's own.
 
     The user gives a file, a folder with files such as train.jsonl and test.csv, or the name of a table below the data
