@@ -2,6 +2,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
@@ -144,11 +145,8 @@ def test_whatever_bytes_change_no_value_is_wrong(tmp_path: Path) -> None:
         start = chance.randrange(len(content))
         damaged = content[:start] + chance.randbytes(chance.choice([1, 8, 4000]))
         (tmp_path / FILE_NAME).write_bytes(damaged + content[len(damaged) :])
-        try:
-            found = Cache("one", folder=tmp_path).get(items)
-            assert found.items() <= items.items()
-        except RelvecError as error:
-            assert str(error).endswith("remove the file to compute anew.")
+        with suppress(RelvecError):
+            assert Cache("one", folder=tmp_path).get(items).items() <= items.items()
 
 
 def test_a_cache_that_was_removed_is_made_anew_whatever_a_killed_process_left_beside_it(tmp_path: Path) -> None:
