@@ -23,11 +23,20 @@ Texts = Annotated[list[Place], BeforeValidator(lambda value: [value] if isinstan
 """Several texts; one alone needs no list."""
 
 
+def setting(default: Any, description: str, option: str = "", **bounds: Any) -> Any:
+    """A field of Settings: its default, or a function that makes it, what it is, and bounds such as `ge=1`.
+
+    `option` is its name on the command line where that is another than its own.
+    """
+    made = {"default_factory": default} if callable(default) else {"default": default}
+    return Field(description=description, json_schema_extra={"option": option}, **made, **bounds)
+
+
 class Settings(BaseModel):
     """Frozen fields with a type, bounds and a description each. Text is read as the type of its field.
 
     >>> class Training(Settings):
-    ...     steps: Annotated[int, Field(ge=1, description="how many steps to train")] = 150
+    ...     steps: int = setting(150, "how many steps to train", ge=1)
     >>> Training(steps="80").steps
     80
     >>> Training(steps=0)

@@ -57,7 +57,7 @@ words = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf", "Cn", "Co"])
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(head=words, tail=words)
 @example(head="'", tail="s")
 @example(head="0", tail="<mask>")

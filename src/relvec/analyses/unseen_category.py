@@ -94,7 +94,7 @@ def unseen_category(
         raise RelvecError(f"The recipe leaves out the category {category!r} already; take it out of the recipe.")
     folder = Path(output)
     reduced = recipe.changed({"exclude_categories": [*recipe.exclude_categories, category]})
-    # A wrong name shall fail now, not after hours of training.
+    # A wrong name fails now, not after hours of training.
     load_relations(reduced, data_dir)
     parts = {dataset: load_labelled(dataset, data_dir) for dataset in datasets or CLASSIFICATION_DATASETS}
     scores = []

@@ -31,7 +31,7 @@ def distill(
         int, typer.Option(help="How many pairs at most; WordNet gives what the rest leaves free.")
     ] = 100_000,
     shuffled: Annotated[float, typer.Option(help="Random pairs of their words to add, as a share.")] = 0.2,
-    one_direction: Annotated[bool, typer.Option("--one-direction", help="Do not add the pairs turned round.")] = False,
+    one_direction: Annotated[bool, typer.Option("--one-direction", help="Do not add the reversed pairs.")] = False,
     exclude_benchmark_pairs: Annotated[
         bool, typer.Option("--exclude-benchmark-pairs", help="Leave out what the benchmarks of --data-dir have.")
     ] = False,

@@ -6,13 +6,12 @@ from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 import typer
 
 from relvec.errors import RelvecError
 from relvec.model.backends import BACKENDS
-from relvec.training.losses import LOSSES
 
 if TYPE_CHECKING:
     from relvec.model.relation_model import RelBERT
@@ -35,7 +34,6 @@ Dtype = Annotated[
     typer.Option(help="float32, or bfloat16: about twice as fast where the hardware has it, a little less exact."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-LOSS_NAMES = ", ".join(LOSSES)
 ScoringOption = Annotated[str, typer.Option(help="forward, reverse or bidirectional.")]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Decides every random choice.")]
 DataDir = Annotated[
@@ -87,10 +85,11 @@ def _options(group: Any) -> list[Parameter]:
 
 def _option(field: Any) -> Any:
     """A field of Settings as an option: its description is the help, and None stands for its default."""
-    names = (field.json_schema_extra or {}).get("option", ())
-    default = str(field.default) if field.default_factory is None and field.default is not None else False
-    help_text = f"{field.description[0].upper()}{field.description[1:]}."
-    return Annotated[field.annotation | None, typer.Option(*names, help=help_text, show_default=default)]
+    names = [name for name in [field.json_schema_extra["option"]] if name]
+    default = str(field.default) if field.default_factory is None and field.default not in (None, "") else False
+    help_text = f"{field.description[0].upper()}{field.description[1:]}.".replace("[", r"\[")  # no markup of rich
+    kind = list[str] if get_origin(field.annotation) is list else field.annotation
+    return Annotated[kind | None, typer.Option(*names, help=help_text, show_default=default)]
 
 
 def start_quickly() -> None:

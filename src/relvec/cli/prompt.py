@@ -167,12 +167,10 @@ def _learn(method: str, output: Path, subject: Subject, lengths: str, settings: 
     """Learn one prompt, and print it."""
     chosen, output = Lengths.parse(lengths), expanded(output)
     relations = subject.relations(run.data_dir)
-    from relvec.learned_prompts.grid import METHODS
+    from relvec.learned_prompts.grid import learn
 
     given = settings.model_dump(exclude_unset=True)
-    result = METHODS[method].learn(
-        subject.base, relations, chosen, output, source=subject.source, device=run.device, **given
-    )
+    result = learn(method, subject.base, relations, chosen, output, source=subject.source, device=run.device, **given)
     _print_result(result, output, run)
 
 

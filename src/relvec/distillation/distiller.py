@@ -19,6 +19,7 @@ from relvec.model.cached_vectors import ModelVectors
 from relvec.model.saving import check_unused
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.similarity import normalized
+from relvec.storage.lock import writing
 from relvec.training.adapters import add_lora, save_adapter
 from relvec.training.checkpoint import CHECKPOINT_NAME, job_of
 from relvec.training.loop import Course, Loop, Scores, put_back
@@ -72,17 +73,18 @@ class Distiller(Loop):
 
     def fit(self, show_progress: bool | None = None) -> Course:
         """Train, keep the weights of the best held-out correlation, and save the student to the output folder."""
-        self.teacher.prepare([*self.pool.train, *self.pool.held_out])
-        self.targets = Targets.fit(self.teacher, self.student, self.pool.train, self.settings.seed)
-        course = self.run(show_progress)
-        put_back(self.weights, self.best)
-        self.student.name = self.output.name
-        self.student.training_record = self.record(course)
-        if self.adapter is None:
-            self.student.save_pretrained(self.output)
-        else:
-            save_adapter(self.adapter, self.student, self.base, self.output)
-        self.delete_checkpoint()
+        with writing(self.output):
+            self.teacher.prepare([*self.pool.train, *self.pool.held_out])
+            self.targets = Targets.fit(self.teacher, self.student, self.pool.train, self.settings.seed)
+            course = self.run(show_progress)
+            put_back(self.weights, self.best)
+            self.student.name = self.output.name
+            self.student.training_record = self.record(course)
+            if self.adapter is None:
+                self.student.save_pretrained(self.output)
+            else:
+                save_adapter(self.adapter, self.student, self.base, self.output)
+            self.delete_checkpoint()
         return course
 
     def gradients(self, step: int) -> float:

@@ -30,7 +30,7 @@ _Groups = dict[Pair, list[Pair]]
 class Sources(Settings):
     """Where the pairs come from, and how many of them are taken.
 
-    `limit` counts word pairs before they are turned round; those of WordNet are the first to be left out.
+    `limit` counts word pairs before they are reversed; those of WordNet are the first to be left out.
     `shuffled` is the number of re-pairings (the head of one pair, the tail of another) as a share of the pairs. With a
     folder of `benchmarks`, their pairs are left out, in these or other forms of the words.
     """

@@ -1,11 +1,11 @@
 """The settings of a distillation; they need no torch, so the command takes its options from here."""
 
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from relvec.errors import RelvecError
-from relvec.settings import Seed, Settings
+from relvec.settings import Seed, Settings, setting
 
 
 class DistillationSettings(Settings):
@@ -17,28 +17,21 @@ class DistillationSettings(Settings):
     sees one of them.
     """
 
-    steps: Annotated[int, Field(ge=0, description="how many steps to train, in place of epochs")] = 0
-    epochs: Annotated[float, Field(ge=0, description="how often each pair is met")] = 5.0
-    batch_size: Annotated[int, Field(ge=2, description="pairs in a step")] = 128
-    lora_rank: Annotated[
-        int,
-        Field(
-            ge=0, description="the rank of the adapter; 0 trains all weights", json_schema_extra={"option": ["--lora"]}
-        ),
-    ] = 0
-    learning_rate: Annotated[
-        float, Field(gt=0, description="the highest learning rate; unless given, 1e-3 for an adapter")
-    ] = Field(default_factory=lambda known: 1e-3 if known["lora_rank"] else 1e-4)
-    similarity_weight: Annotated[
-        float, Field(ge=0, description="how much the similarities between pairs count beside the vectors")
-    ] = 10.0
-    warmup_share: Annotated[float, Field(ge=0, description="the share of steps in which the learning rate rises")] = (
-        0.05
+    steps: int = setting(0, "how many steps to train, in place of epochs", ge=0)
+    epochs: float = setting(5.0, "how often each pair is met", ge=0)
+    batch_size: int = setting(128, "pairs in a step", ge=2)
+    lora_rank: int = setting(0, "the rank of the adapter; 0 trains all weights", ge=0, option="--lora")
+    learning_rate: float = setting(
+        lambda known: 1e-3 if known["lora_rank"] else 1e-4,
+        "the highest learning rate; unless given, 1e-3 for an adapter",
+        gt=0,
     )
-    weight_decay: Annotated[float, Field(ge=0, description="the weight decay of AdamW")] = 0.01
-    max_gradient_norm: Annotated[float, Field(gt=0, description="longer gradients are cut to this length")] = 1.0
-    evaluate_every: Annotated[int, Field(ge=1, description="steps between two evaluations on held-out pairs")] = 200
-    seed: Annotated[Seed, Field(description="decides every random choice")] = 0
+    similarity_weight: float = setting(10.0, "how much the similarities between pairs count beside the vectors", ge=0)
+    warmup_share: float = setting(0.05, "the share of steps in which the learning rate rises", ge=0)
+    weight_decay: float = setting(0.01, "the weight decay of AdamW", ge=0)
+    max_gradient_norm: float = setting(1.0, "longer gradients are cut to this length", gt=0)
+    evaluate_every: int = setting(200, "steps between two evaluations on held-out pairs", ge=1)
+    seed: Seed = setting(0, "decides every random choice")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

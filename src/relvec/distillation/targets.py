@@ -1,11 +1,10 @@
-"""The teacher's vectors as the student shall give them: in its dimension, and turned towards where it starts."""
+"""The targets of a student: the teacher's vectors in the student's dimension, rotated towards where it starts."""
 
 import random
 from collections.abc import Sequence
 
 import numpy as np
 
-from relvec.errors import RelvecError
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair
@@ -31,9 +30,6 @@ class Targets:
         sample = random.Random(seed).sample(list(pairs), min(FITTED_PAIRS, len(pairs)))
         vectors, few = normalized(teacher.vectors(sample)[0]), sample[:COMPARED_PAIRS]
         start = student.encode(few, normalize=True, truncate=True)
-        for name, rows in ((teacher.name, vectors), (student.name, start)):
-            if not np.isfinite(rows).all():
-                raise RelvecError(f"{name} gives vectors that are not numbers; check its weights.")
         reduced = cls(teacher, reduction(vectors, student.dim))
         return cls(teacher, reduced.projection @ rotation(reduced(few)[1], start))
 

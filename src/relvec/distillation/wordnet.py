@@ -13,7 +13,7 @@ from relvec.pairs import Pair
 PARTS_OF_SPEECH = {"data.noun": "n", "data.verb": "v", "data.adj": "a", "data.adv": "r"}
 
 # Hypernym, its instances, member, substance and part meronym, antonym, derivation, attribute, entailment, cause,
-# similar. Their inverses would only give the same pairs turned round.
+# similar. Their inverses would only give the same pairs reversed.
 POINTERS = frozenset(("@", "@i", "%m", "%s", "%p", "!", "+", "=", "*", ">", "&"))
 
 _TERM = re.compile(r"[A-Za-z][A-Za-z'.-]*( [A-Za-z'.-]+)?")

@@ -16,6 +16,7 @@ from relvec.model.base import check_beside_base
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import Lengths, PromptResult
 from relvec.storage.journal import Journal, check_own
+from relvec.storage.lock import writing
 from relvec.training.checkpoint import job_of
 
 
@@ -65,14 +66,21 @@ def search(
         if saved and saved.settings.get("iterations") == iterations:
             results.append(saved)
             continue
-        learned = METHODS[method].learn(
-            base, relations, lengths, place, source=source, device=device, show_progress=show_progress, **settings
-        )
+        options = {"source": source, "device": device, "show_progress": show_progress, **settings}
+        learned = learn(method, base, relations, lengths, place, **options)
         journal.add({"lengths": str(lengths), "validation_loss": learned.validation_loss, "text": learned.text})
         results.append(learned)
     results += _of_other_lengths(folder, done - {str(lengths) for lengths in grid})
     draw_grid(results, folder / PICTURE_NAME)
     return sorted(results, key=lambda result: result.validation_loss)
+
+
+def learn(
+    method: str, base: str, relations: Sequence[RatedRelation], lengths: Lengths, output: Path, **options: Any
+) -> PromptResult:
+    """Learn one prompt by the method of that name; a second run into the same folder is refused meanwhile."""
+    with writing(output):
+        return METHODS[method].learn(base, relations, lengths, output, **options)
 
 
 def checked_settings(method: str, settings: Mapping[str, Any]) -> PromptSettings:

@@ -10,7 +10,7 @@ from relvec.prompts.template import HEAD, MASK, TAIL, Template, fill_slots
 
 TokenIds = list[int]
 
-# Words that a tokenizer might join to their neighbours: they decide whether the template may be cut at blanks.
+# Words that a tokenizer might join to their neighbours: they decide whether the template may be cut at its spaces.
 _PROBES: tuple[Pair, ...] = (
     ("word", "word"),
     ("Word", "ICE cream"),
@@ -48,8 +48,8 @@ class PromptTokenizer(Protocol):
 class TokenizedTemplate:
     """Fills a template at the token level.
 
-    The template is cut at its blanks. A stretch without slots is tokenized once, for good; a piece with a slot,
-    such as ` [h]'s`, is tokenized once for each distinct word, with its blank and its suffix, so that the
+    The template is cut at its spaces. A stretch without slots is tokenized once, for good; a piece with a slot,
+    such as ` [h]'s`, is tokenized once for each distinct word, with its space and its suffix, so that the
     leading-space rules of byte-level BPE hold. Where the cut would change the tokens (checked on probe words
     when the template is bound), the whole sentence is one piece.
 

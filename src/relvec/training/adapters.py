@@ -95,8 +95,6 @@ def save_low_rank(model: TorchRelBERT, base: str, rank: int, folder: str | Path)
     Only the linear layers of the blocks are kept: whatever else was changed is again that of the base, and the metrics
     on the card say how much that was.
     """
-    if rank < 1:
-        raise RelvecError(f"An adapter cannot have the rank {rank}; use 1 or more.")
     check_beside_base(base, Path(folder), "adapter")
     check_output(Path(folder))
     original = TorchRelBERT.from_pretrained(base, device="cpu")

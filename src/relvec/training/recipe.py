@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, model_validator
 
 from relvec.errors import RelvecError
-from relvec.settings import Place, Seed, Settings, Texts
-from relvec.training.losses import checked_settings
+from relvec.settings import Place, Seed, Settings, Texts, setting
+from relvec.training.losses import LOSSES, checked_settings
 
 _OF_LOSS = "loss_settings."
 _MaybeNumber = Annotated[float | None, BeforeValidator(lambda value: None if value == "none" else value)]
@@ -24,81 +24,55 @@ class Recipe(Settings):
     3e-05
     """
 
-    base: Annotated[
-        Place, Field(description="the encoder, or the relation model, to start from: a name, a folder or a hub id")
-    ] = "mpnet"
-    data: Annotated[Texts, Field(description="rated pairs by name, file, folder or hub id, taken together")] = Field(
-        default_factory=lambda: ["bundled"]
+    base: Place = setting("mpnet", "the encoder, or the relation model, to start from: a name, a folder or a hub id")
+    data: Texts = setting(lambda: ["bundled"], "rated pairs by name, file, folder or hub id, taken together")
+    template: str = setting("[h] <mask> [t]", "1 to 5 for the paper's, or a text with `[h]`, `[t]` and `<mask>`")
+    pooling: str = setting("mask", "`average`, `average_no_mask` or `mask`")
+    prompt: Place = setting("", "the folder of a learned prompt, which then decides base, template and pooling")
+
+    loss: str = setting("contrastive", f"the loss: {', '.join(LOSSES)}")
+    loss_settings: dict[str, Any] = setting(dict, "settings of the loss by name")
+    relations_per_batch: int = setting(24, "without triples: relations in a step", ge=2)
+    positives_per_relation: int = setting(4, "without triples: positives of each in a step", ge=2)
+    negatives_per_relation: int = setting(1, "without triples: hard negatives of each in a step", ge=0)
+    parents: bool = setting(False, "without triples: categories of several relations count as relations too")
+    triples_per_batch: int = setting(
+        16, "with triples: triples in a step, to which those within the batch are added", ge=2
     )
-    template: Annotated[str, Field(description="1 to 5 for the paper's, or a text with `[h]`, `[t]` and `<mask>`")] = (
-        "[h] <mask> [t]"
+
+    lora_rank: int = setting(16, "the rank of the adapter; 0 trains all weights", "--lora", ge=0)
+    frozen_layers: int = setting(
+        0, "the embeddings and so many lowest layers stay as they are; needs `lora_rank` 0", ge=0
     )
-    pooling: Annotated[str, Field(description="`average`, `average_no_mask` or `mask`")] = "mask"
-    prompt: Annotated[
-        Place, Field(description="the folder of a learned prompt, which then decides base, template and pooling")
-    ] = ""
-
-    loss: Annotated[str, Field(description="a loss by name")] = "contrastive"
-    loss_settings: Annotated[dict[str, Any], Field(description="settings of the loss by name")] = Field(
-        default_factory=dict
+    steps: int = setting(150, "how many steps to train, unless `epochs` says it", ge=0)
+    epochs: float = setting(0.0, "if above 0, how often all relations or triples are met, in place of `steps`", ge=0)
+    learning_rate: float = setting(
+        lambda known: 1e-3 if known["lora_rank"] else 3e-5,
+        "the highest learning rate; unless given, 3e-5 if `lora_rank` is 0",
+        gt=0,
     )
-    relations_per_batch: Annotated[int, Field(ge=2, description="without triples: relations in a step")] = 24
-    positives_per_relation: Annotated[int, Field(ge=2, description="without triples: positives of each in a step")] = 4
-    negatives_per_relation: Annotated[
-        int, Field(ge=0, description="without triples: hard negatives of each in a step")
-    ] = 1
-    parents: Annotated[
-        bool, Field(description="without triples: categories of several relations count as relations too")
-    ] = False
-    triples_per_batch: Annotated[
-        int, Field(ge=2, description="with triples: triples in a step, to which those within the batch are added")
-    ] = 16
+    warmup_steps: int = setting(10, "over how many steps the learning rate rises", ge=0)
+    schedule: Literal["linear", "constant"] = setting(
+        "linear", "`linear`: the learning rate falls to nearly 0; `constant`: it stays"
+    )
+    weight_decay: float = setting(0.01, "the weight decay of AdamW", ge=0)
+    max_gradient_norm: float = setting(1.0, "longer gradients are cut to this length", gt=0)
+    dropout: bool = setting(True, "whether the encoder drops units in training")
+    pairs_per_forward: int = setting(256, "pairs encoded at once; a larger batch is encoded in chunks", ge=1)
+    mixed_precision: Literal["no", "bf16"] = setting("no", "`bf16` computes in half precision; weights stay float32")
 
-    lora_rank: Annotated[int, Field(ge=0, description="the rank of the adapter; 0 trains all weights")] = 16
-    frozen_layers: Annotated[
-        int,
-        Field(ge=0, description="the embeddings and so many lowest layers stay as they are; needs `lora_rank` 0"),
-    ] = 0
-    steps: Annotated[int, Field(ge=0, description="how many steps to train, unless `epochs` says it")] = 150
-    epochs: Annotated[
-        float, Field(ge=0, description="if above 0, how often all relations or triples are met, in place of `steps`")
-    ] = 0.0
-    learning_rate: Annotated[
-        float, Field(gt=0, description="the highest learning rate; unless given, 3e-5 if `lora_rank` is 0")
-    ] = Field(default_factory=lambda known: 1e-3 if known["lora_rank"] else 3e-5)
-    warmup_steps: Annotated[int, Field(ge=0, description="over how many steps the learning rate rises")] = 10
-    schedule: Annotated[
-        Literal["linear", "constant"],
-        Field(description="`linear`: the learning rate falls to nearly 0; `constant`: it stays"),
-    ] = "linear"
-    weight_decay: Annotated[float, Field(ge=0, description="the weight decay of AdamW")] = 0.01
-    max_gradient_norm: Annotated[float, Field(gt=0, description="longer gradients are cut to this length")] = 1.0
-    dropout: Annotated[bool, Field(description="whether the encoder drops units in training")] = True
-    pairs_per_forward: Annotated[
-        int, Field(ge=1, description="pairs encoded at once; a larger batch is encoded in chunks")
-    ] = 256
-    mixed_precision: Annotated[
-        Literal["no", "bf16"], Field(description="`bf16` computes in half precision; weights stay float32")
-    ] = "no"
+    top: int = setting(10, "how many of the best rated pairs of a relation are positives")
+    bottom: int = setting(10, "how many of the worst rated pairs of a relation are negatives")
+    threshold: _MaybeNumber = setting(None, "in place of `top` and `bottom`: the least score of a positive")
+    exclude_categories: Texts = setting(list, "a category to leave out", "--exclude-category")
+    exclude_relations: Texts = setting(list, "a relation to leave out", "--exclude-relation")
+    exclude_benchmark_pairs: bool = setting(
+        False, "leave out benchmark pairs, in any form (needs `--data-dir` or `RELVEC_DATA`)"
+    )
 
-    top: Annotated[int, Field(description="how many of the best rated pairs of a relation are positives")] = 10
-    bottom: Annotated[int, Field(description="how many of the worst rated pairs of a relation are negatives")] = 10
-    threshold: Annotated[
-        _MaybeNumber, Field(description="in place of `top` and `bottom`: the least score of a positive")
-    ] = None
-    exclude_categories: Annotated[Texts, Field(description="categories to leave out")] = Field(default_factory=list)
-    exclude_relations: Annotated[Texts, Field(description="relations to leave out")] = Field(default_factory=list)
-    exclude_benchmark_pairs: Annotated[
-        bool, Field(description="leave out benchmark pairs, in any form (needs `--data-dir` or `RELVEC_DATA`)")
-    ] = False
-
-    evaluate_every: Annotated[
-        int, Field(ge=1, description="steps from one evaluation, and checkpoint, to the next")
-    ] = 50
-    patience: Annotated[
-        int, Field(ge=0, description="stop after so many evaluations without a lower loss; 0 trains to the end")
-    ] = 0
-    seed: Annotated[Seed, Field(description="decides every random choice")] = 0
+    evaluate_every: int = setting(50, "steps from one evaluation, and checkpoint, to the next", ge=1)
+    patience: int = setting(0, "stop after so many evaluations without a lower loss; 0 trains to the end", ge=0)
+    seed: Seed = setting(0, "decides every random choice")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -1,6 +1,5 @@
 """From a recipe to a trained model, and what a run will cost."""
 
-import math
 import shutil
 import time
 from pathlib import Path
@@ -98,9 +97,7 @@ def make_plan(trainer: Trainer) -> dict[str, float]:
     recipe, train = trainer.recipe, trainer.relations
     start = time.perf_counter()
     size, seed = recipe.pairs_per_forward, recipe.seed
-    value = step_gradients(trainer.model, trainer.loss, batch, trainer.accelerator, size, seed)
-    if not math.isfinite(value):
-        raise RelvecError(f"The loss of the first batch is {value}; check the base model and the loss settings.")
+    step_gradients(trainer.model, trainer.loss, batch, trainer.accelerator, size, seed)
     step_seconds = time.perf_counter() - start
     trainer.optimizer.zero_grad()
     evaluation_seconds = step_seconds / 3 * len(trainer.validation.pairs) / len(batch.pairs)

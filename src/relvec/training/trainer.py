@@ -6,6 +6,7 @@ which a trainer that sees one example at a time would hide.
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from relvec.io.paths import expanded
 from relvec.model.base import check_beside_base
 from relvec.model.saving import check_output
 from relvec.model.torch_backend import TorchRelBERT
+from relvec.storage.lock import writing
 from relvec.training.adapters import add_lora, save_adapter
 from relvec.training.checkpoint import CHECKPOINT_NAME, job_of
 from relvec.training.gradients import step_gradients
@@ -104,11 +106,12 @@ class Trainer(Loop):
 
     def fit(self, show_progress: bool | None = None) -> Course:
         """Train, keep the weights with the lowest validation loss, and save the model to the output folder."""
-        course = self.run(show_progress)
-        put_back(self.weights, self.best)
-        if self.is_main:
-            self.save(course)
-        self.delete_checkpoint()
+        with writing(self.output) if self.is_main else nullcontext():
+            course = self.run(show_progress)
+            put_back(self.weights, self.best)
+            if self.is_main:
+                self.save(course)
+            self.delete_checkpoint()
         return course
 
     def gradients(self, step: int) -> float:

@@ -69,13 +69,7 @@ def autoprompt(
         encodings=search.encodings,
         seconds=search.seconds,
         triple_encodings=search.triple_encodings,
-        settings={
-            "iterations": chosen.iterations,
-            "candidates": chosen.candidates,
-            "exhaustive": chosen.exhaustive,
-            "dtype": chosen.dtype,
-            **(source or {}),
-        },
+        settings={**chosen.model_dump(exclude={"pooling", "seed"}), **(source or {})},
         history=search.history,
     )
     result.save(output)

@@ -79,8 +79,6 @@ class TokenSearch:
             for entry in self._journal.entries:
                 self._apply(entry)
                 self._encodings_before, self._seconds_before = int(entry["encodings"]), float(entry["seconds"])
-            if len(self._prompt.triggers) != self._encoder.triggers:
-                raise ValueError("a position that the prompt does not have")
 
     @property
     def tokens(self) -> list[str]:
@@ -108,7 +106,7 @@ class TokenSearch:
         return self._objective.triple_encodings * (1 + self._done * (1 + candidates))
 
     def run(self, iterations: int, show_progress: bool | None = None) -> None:
-        """Go on until so many iterations are done."""
+        """Search until so many iterations are done."""
         if self._done > iterations:
             problem = f"The search has already done {self._done} iterations"
             raise RelvecError(f"{problem}; ask for as many or more, or choose another output.")
@@ -171,9 +169,6 @@ class TokenSearch:
             vectors = self._vectors(prompt, self._halving.last).clone().requires_grad_()
             (vector_gradients,) = torch.autograd.grad(self._halving.loss(vectors), vectors)
             prompt.gradients = self._encoder.trigger_gradients(prompt.triggers, vector_gradients)
-            if not prompt.gradients.isfinite().all():
-                problem = "The gradient of the loss is not finite"
-                raise RelvecError(f"{problem}; compute in float32 (--dtype float32), or use another base.")
         gradient, current = prompt.gradients[position], prompt.triggers[position]
         return best_candidates(self._embeddings, gradient, self._usable, current, self._candidates)
 

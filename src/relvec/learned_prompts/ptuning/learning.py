@@ -92,14 +92,8 @@ def ptune(
         journal.add(entry)
     language_model, model = model.language_model, learned.model
     model.name = output.resolve().name
-    stored = {
-        "steps": steps,
-        "learning_rate": chosen.learning_rate,
-        "triples_per_batch": chosen.triples_per_batch,
-        "evaluate_every": chosen.evaluate_every,
-        "dtype": chosen.dtype,
-        **(source or {}),
-    }
+    own = chosen.model_dump(exclude={"pooling", "seed", "epochs"})
+    stored = {**own, "steps": steps, **(source or {})}
     record = _record(base, stored, chosen.seed, train_loss, validation_loss, course.best_step)
     model.training_record = {"language_model": language_model, **record} if language_model else record
     model.save_pretrained(output)

@@ -17,7 +17,7 @@ from relvec.model.loading import quiet_transformers
 def add_tokens(encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, number: int) -> list[str]:
     """Give tokenizer and encoder `number` tokens more, and return their names; what was there stays as it is.
 
-    The names are free ones of `<relvec-1>`, `<relvec-2>`, ... In a sentence such a token takes the blank before it
+    The names are free ones of `<relvec-1>`, `<relvec-2>`, ... In a sentence such a token takes the space before it
     and leaves the one after it to the next word, as a mask token does, so that the text of a template gives the same
     tokens as the template itself.
 
