@@ -24,14 +24,8 @@ RELATION_COLUMNS = ("relation", "predicate")
 Part = Literal["train", "valid", "test"]
 """The parts of a dataset."""
 
-_PARTS: dict[str, Part] = {
-    "train": "train",
-    "valid": "valid",
-    "validation": "valid",
-    "val": "valid",
-    "dev": "valid",
-    "test": "test",
-}
+_PARTS: dict[str, Part] = {"train": "train", "test": "test"}
+_PARTS.update(dict.fromkeys(("valid", "validation", "val", "dev"), "valid"))
 
 
 class Row(NamedTuple):

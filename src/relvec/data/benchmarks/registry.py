@@ -103,94 +103,83 @@ _BATS_NAMES = (
     ("Ved", "v+ed"),
 )
 
-BENCHMARKS: dict[str, Benchmark] = {
-    benchmark.name: benchmark
-    for benchmark in (
-        Benchmark(
-            "sat_full",
-            "SAT full",
-            ANALOGY,
-            {"valid": 37, "test": 337},
-            both_parts_of="sat",
-            relation_names=_NO_RELATION,
-        ),
-        Benchmark("sat", "SAT", ANALOGY, {"valid": 37, "test": 337}, relation_names=_NO_RELATION),
-        Benchmark("u2", "U2", ANALOGY, {"valid": 24, "test": 228}),
-        Benchmark("u4", "U4", ANALOGY, {"valid": 48, "test": 432}),
-        Benchmark(
-            "google",
-            "Google",
-            ANALOGY,
-            {"valid": 50, "test": 500},
-            categories={"gram": "Morphological", "": "Semantic"},
-        ),
-        Benchmark(
-            "bats",
-            "BATS",
-            ANALOGY,
-            {"valid": 199, "test": 1799},
-            categories={"I": "Morphological", "D": "Morphological", "E": "Semantic", "L": "Lexical"},
-            relation_names=_BATS_NAMES,
-        ),
-        Benchmark(
-            "bless",
-            "BLESS",
-            CLASSIFICATION,
-            {"train": 18582, "valid": 1327, "test": 6637},
-            classes={
-                "random": "random",
-                "mero": "meronym",
-                "event": "event",
-                "hyper": "hypernym",
-                "coord": "co-hyponym",
-                "attri": "attribute",
-            },
-        ),
-        Benchmark(
-            "cogalexv",
-            "CogALexV",
-            CLASSIFICATION,
-            {"train": 3054, "test": 4260},
-            classes={"RANDOM": "random", "PART_OF": "meronym", "HYPER": "hypernym", "ANT": "antonym", "SYN": "synonym"},
-        ),
-        Benchmark(
-            "evalution",
-            "EVALution",
-            CLASSIFICATION,
-            {"train": 5160, "valid": 372, "test": 1846},
-            classes={
-                "MadeOf": "meronym",
-                "PartOf": "part of",
-                "IsA": "hypernym",
-                "HasProperty": "attribute",
-                "HasA": "possession",
-                "Antonym": "antonym",
-                "Synonym": "synonym",
-            },
-        ),
-        Benchmark(
-            "khn",
-            "K&H+N",
-            CLASSIFICATION,
-            {"train": 40256, "valid": 2876, "test": 14377},
-            classes={"false": "random", "mero": "meronym", "hypo": "hypernym", "sibl": "co-hyponym"},
-        ),
-        Benchmark(
-            "root09",
-            "ROOT09",
-            CLASSIFICATION,
-            {"train": 8933, "valid": 638, "test": 3191},
-            classes={"RANDOM": "random", "HYPER": "hypernym", "COORD": "co-hyponym"},
-        ),
-        Benchmark(
-            "relation_mapping",
-            "relation mapping",
-            MAPPING,
-            {"test": 20},
-            categories={"a": "science", "m": "metaphor"},  # Turney numbers his problems A1 to A10 and M1 to M10
-        ),
-    )
-}
+_ALL = (
+    Benchmark(
+        "sat_full", "SAT full", ANALOGY, {"valid": 37, "test": 337}, both_parts_of="sat", relation_names=_NO_RELATION
+    ),
+    Benchmark("sat", "SAT", ANALOGY, {"valid": 37, "test": 337}, relation_names=_NO_RELATION),
+    Benchmark("u2", "U2", ANALOGY, {"valid": 24, "test": 228}),
+    Benchmark("u4", "U4", ANALOGY, {"valid": 48, "test": 432}),
+    Benchmark(
+        "google", "Google", ANALOGY, {"valid": 50, "test": 500}, categories={"gram": "Morphological", "": "Semantic"}
+    ),
+    Benchmark(
+        "bats",
+        "BATS",
+        ANALOGY,
+        {"valid": 199, "test": 1799},
+        categories={"I": "Morphological", "D": "Morphological", "E": "Semantic", "L": "Lexical"},
+        relation_names=_BATS_NAMES,
+    ),
+    Benchmark(
+        "bless",
+        "BLESS",
+        CLASSIFICATION,
+        {"train": 18582, "valid": 1327, "test": 6637},
+        classes={
+            "random": "random",
+            "mero": "meronym",
+            "event": "event",
+            "hyper": "hypernym",
+            "coord": "co-hyponym",
+            "attri": "attribute",
+        },
+    ),
+    Benchmark(
+        "cogalexv",
+        "CogALexV",
+        CLASSIFICATION,
+        {"train": 3054, "test": 4260},
+        classes={"RANDOM": "random", "PART_OF": "meronym", "HYPER": "hypernym", "ANT": "antonym", "SYN": "synonym"},
+    ),
+    Benchmark(
+        "evalution",
+        "EVALution",
+        CLASSIFICATION,
+        {"train": 5160, "valid": 372, "test": 1846},
+        classes={
+            "MadeOf": "meronym",
+            "PartOf": "part of",
+            "IsA": "hypernym",
+            "HasProperty": "attribute",
+            "HasA": "possession",
+            "Antonym": "antonym",
+            "Synonym": "synonym",
+        },
+    ),
+    Benchmark(
+        "khn",
+        "K&H+N",
+        CLASSIFICATION,
+        {"train": 40256, "valid": 2876, "test": 14377},
+        classes={"false": "random", "mero": "meronym", "hypo": "hypernym", "sibl": "co-hyponym"},
+    ),
+    Benchmark(
+        "root09",
+        "ROOT09",
+        CLASSIFICATION,
+        {"train": 8933, "valid": 638, "test": 3191},
+        classes={"RANDOM": "random", "HYPER": "hypernym", "COORD": "co-hyponym"},
+    ),
+    Benchmark(
+        "relation_mapping",
+        "relation mapping",
+        MAPPING,
+        {"test": 20},
+        categories={"a": "science", "m": "metaphor"},  # Turney numbers his problems A1 to A10 and M1 to M10
+    ),
+)
+BENCHMARKS: dict[str, Benchmark] = {benchmark.name: benchmark for benchmark in _ALL}
 
 
 def benchmarks_of(task: Task) -> dict[str, Benchmark]:
