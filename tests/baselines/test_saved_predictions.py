@@ -81,8 +81,8 @@ def test_predictions_of_other_questions_are_refused(
     ("change", "message"),
     [
         ({"glove": 3}, "line 1: 3 is none of the 3 choices"),
-        ({"glove": True}, "line 1: glove is True; give a whole number"),
-        ({"answer": None}, "line 1: answer is None"),
+        ({"glove": "x"}, "line 1: predicted is 'x'; give a whole number"),
+        ({"answer": None}, "line 1: answer is None; give a whole number"),
         ({"index": 0}, "line 2: a second row of this question"),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_broken_row_is_named(change: dict[str, Any], message: str, tmp_path: P
 def test_missing_columns_are_named(tmp_path: Path) -> None:
     with pytest.raises(RelvecError, match="line 1: no system 'golve'; did you mean 'glove'"):
         saved(tmp_path, ROWS, "golve")
-    with pytest.raises(RelvecError, match="line 1: expected dataset, split, index, answer"):
+    with pytest.raises(RelvecError, match="line 1: dataset is missing"):
         saved(tmp_path, [{"glove": 1}])
 
 

@@ -101,12 +101,6 @@ def test_an_unknown_question_counts_by_the_policy() -> None:
     assert [p.predicted for p in predict(ASKED, SCORES, "fallback", [1, 1, 2])] == [0, 1, None]
 
 
-@pytest.mark.parametrize("fallback", [None, [0]])
-def test_the_fallback_must_answer_every_question(fallback: list[int | None] | None) -> None:
-    with pytest.raises(RelvecError, match="needs the answers of another system"):
-        predict(ASKED, SCORES, "fallback", fallback)
-
-
 def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(RelvecError, match="Unknown policy 'skip'; choose one of wrong, chance, fallback"):
         Analogy(out_of_vocabulary="skip")  # type: ignore[arg-type]

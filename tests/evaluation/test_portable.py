@@ -19,7 +19,6 @@ from relvec.evaluation.portable import portable, portable_facts, portable_path
         (r"relvec x --model 'C:\Users\me\tuned'", "relvec x --model tuned"),
         ("relvec x -m/home/me/tuned --set=vectors=/home/me=you/glove.npz", "relvec x -mtuned --set=vectors=glove.npz"),
         ("relvec x --set endpoint=https://me:secret@host/v1", "relvec x --set endpoint=https://host/v1"),
-        ("relvec x --name 'unclosed", "relvec x --name ''\"'\"'unclosed'"),
     ],
 )
 def test_a_command_keeps_what_a_reader_can_type(typed: str, shown: str) -> None:

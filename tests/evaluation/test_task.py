@@ -22,7 +22,7 @@ from relvec.evaluation.fine_tuning import FineTuning
 from relvec.evaluation.mapping import RelationMapping
 from relvec.evaluation.records import RECORDS_NAME, Record, load_predictions, load_records
 from relvec.evaluation.systems import Scores, System, vector_system
-from relvec.evaluation.task import Task, run_task
+from relvec.evaluation.task import Task, percent_interval, run_task
 from relvec.evaluation.validation_loss import ValidationLoss
 from relvec.model import cached_vectors
 from relvec.model.cached_vectors import ModelVectors
@@ -274,3 +274,16 @@ def test_one_call_evaluates_a_model_by_name_or_a_system(tiny_folder: Path, model
     assert load_records(tmp_path / "runs") == [kept]
     with pytest.raises(RelvecError, match="did you mean 'analogy'"):
         evaluate(model, "analogie")
+
+
+def test_the_interval_is_that_of_drawing_the_values_one_by_one() -> None:
+    values = np.random.default_rng(1).choice([0.0, 0.25, 1.0], size=80)
+    drawn = np.random.default_rng(2).choice(values, size=(20_000, 80)).mean(axis=1)
+    assert percent_interval(values) == pytest.approx(100 * np.quantile(drawn, [0.025, 0.975]), abs=1)
+    assert percent_interval(np.ones(5)) == [100.0, 100.0]
+
+
+def test_more_questions_make_the_interval_narrower() -> None:
+    values = np.array([1.0, 0.0] * 50)
+    few, many = percent_interval(values), percent_interval(np.tile(values, 10))
+    assert few[0] < many[0] < 50 < many[1] < few[1]

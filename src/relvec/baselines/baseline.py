@@ -57,9 +57,3 @@ class Baseline:
 def always(solver: Solver) -> SolverFor:
     """The same solver for every dataset; it ignores the scoring."""
     return lambda dataset, part, questions, scoring: solver
-
-
-def told(name: str, *settings: str) -> str:
-    """The name with its unusual settings, since results that share a name count as seeds of one system."""
-    unusual = ", ".join(filter(None, settings))
-    return f"{name} ({unusual})" if unusual else name

@@ -20,7 +20,7 @@ from relvec.similarity import Vectors
 
 
 def keys_of(pair: Pair) -> list[str]:
-    """The keys under which a pair may stand in a file, in the order in which they are tried.
+    """The keys that a pair may have in a file, in the order in which they are tried.
 
     >>> keys_of(("Paris", "ice cream"))
     ['Paris__ice_cream', 'paris__ice_cream']
@@ -29,10 +29,18 @@ def keys_of(pair: Pair) -> list[str]:
     return list(dict.fromkeys([key, key.lower()]))
 
 
-class PairTable:
-    r"""Vectors of pairs (h, t) from a file with keys `h__t`; (t, h) is a key of its own, and nothing is inferred.
+def title_of(path: Path) -> str:
+    """
+    >>> title_of(Path("vectors/glove.6B.txt.gz"))
+    'glove.6B'
+    """
+    return path.name.removesuffix(".gz").rpartition(".")[0] or path.name
 
-    If `pairs` are given, only their vectors, in both directions, are read, and only they can be asked for.
+
+class PairTable:
+    r"""Vectors of pairs (h, t) from a file with keys `h__t`; (t, h) is another key.
+
+    With `pairs`, only their vectors are read, in both directions, and only they can be asked for.
 
     >>> _ = Path("relative.txt").write_text("2 3\ntea__cup 1 2 3\nice_cream__cone 4 5 6\n")
     >>> vectors, known = PairTable("relative.txt").vectors([("ice cream", "cone"), ("cone", "ice cream")])
@@ -52,7 +60,7 @@ class PairTable:
         if BETWEEN_WORDS not in self._table.first_key:
             problem = f"its first key is {self._table.first_key!r}, not a pair such as paris__france"
             raise RelvecError(f"{path} holds no pair vectors: {problem}; give it as word vectors.")
-        self.name = name or self._path.name.removesuffix(".gz").rpartition(".")[0] or self._path.name
+        self.name = name or title_of(self._path)
         self.fingerprint = hashlib.sha256(f"{self._table.checksum} pairs".encode()).hexdigest()
 
     def vectors(self, pairs: Sequence[Pair]) -> tuple[Vectors, Known]:
@@ -60,10 +68,8 @@ class PairTable:
         known = np.zeros(len(pairs), dtype=bool)
         for number, pair in enumerate(pairs):
             if self._pairs is not None and pair not in self._pairs:
-                asked = ":".join(pair)
-                raise RelvecError(
-                    f"{asked} is none of the pairs that {self._path} was read for; read it for all pairs."
-                )
+                problem = f"{':'.join(pair)} is none of the pairs that {self._path} was read for"
+                raise RelvecError(f"{problem}; read it for all pairs.")
             found = self._table.find(keys_of(pair))
             if found is not None:
                 vectors[number], known[number] = found, True

@@ -9,10 +9,10 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from relvec.baselines.baseline import FACTS, Baseline, Context, always, told
+from relvec.baselines.baseline import FACTS, Baseline, Context, always
 from relvec.baselines.cooccurrence import CooccurrenceCounter, PairCounts, TermPair, terms_of
 from relvec.data.benchmarks.analogy import Question
-from relvec.evaluation.systems import Scores, System
+from relvec.evaluation.systems import Scores, System, told
 from relvec.io.paths import expanded
 from relvec.io.streams import checksum, unpacked
 from relvec.pairs import Pair

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from relvec.baselines.baseline import FACTS, Baseline, Context, told
+from relvec.baselines.baseline import FACTS, Baseline, Context
 from relvec.baselines.likelihood import LikelihoodModel
 from relvec.data.benchmarks.analogy import Part, Question
 from relvec.errors import RelvecError, one_of
-from relvec.evaluation.systems import Scores, Solver, System
+from relvec.evaluation.systems import Scores, Solver, System, told
 from relvec.settings import Settings
 from relvec.similarity import Scoring
 

@@ -1,4 +1,4 @@
-"""Answers that another system gave: from a file with a column for each, or from what an evaluation saved."""
+"""Another system's answers: from a file with a column for each system, or from an earlier evaluation."""
 
 import hashlib
 from collections.abc import Sequence
@@ -6,22 +6,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from relvec.baselines.baseline import FACTS, Baseline, Context
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Part, Question
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.analogy import Fallback
 from relvec.evaluation.portable import last_part, portable_path
-from relvec.evaluation.records import load_predictions, load_records
+from relvec.evaluation.records import Count, load_predictions, load_records
 from relvec.evaluation.systems import Scores, Solver, System
 from relvec.io.paths import expanded
 from relvec.io.streams import read_lines
 from relvec.io.tables import json_rows
 from relvec.settings import Settings
 from relvec.similarity import Scoring
-
-PLACE_COLUMNS = ("dataset", "split", "index", "answer")
 
 Answers = list[int | None]
 
@@ -44,17 +42,15 @@ class SavedPredictions:
         places = _places(dataset, part)
         file, lines = read_lines(expanded(path))
         self.fingerprint = hashlib.sha256("\n".join([column, *lines]).encode()).hexdigest()
-        found: dict[tuple[str, int], tuple[str, dict[str, Any]]] = {}
-        for where, row in json_rows(lines, file):
-            _check_row(row, column, where)
-            place = (row["split"], row["index"])
-            if (row["dataset"], row["split"]) in places:
+        found: dict[tuple[int, int], tuple[str, int, int | None]] = {}
+        for where, values in json_rows(lines, file):
+            row = _checked_row(values, column, where)
+            if (row.dataset, row.split) in places:
+                place = places.index((row.dataset, row.split)), row.index
                 if place in found:
                     raise RelvecError(f"{where}a second row of this question; remove one.")
-                found[place] = (where, row)
-        order = [split for _, split in places]
-        rows = [found[place] for place in sorted(found, key=lambda place: (order.index(place[0]), place[1]))]
-        self._rows = [(where, row["answer"], row[column]) for where, row in rows]
+                found[place] = (where, row.answer, row.predicted)
+        self._rows = [found[place] for place in sorted(found)]
 
     def answers(self, questions: Sequence[Question]) -> Answers:
         """The choice made for each question, as `predict` takes it for a `fallback`."""
@@ -89,7 +85,7 @@ def fallback(given: str, runs: str | Path) -> Fallback:
 def answers_of_run(
     runs: str | Path, system: str, dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring = "forward"
 ) -> Answers:
-    """The choices that a system made which was evaluated before: with this scoring if there is a record of it.
+    """The choices of a system that was evaluated before, by its record with this scoring if there is one.
 
     >>> from relvec.evaluation.records import Record, save_record
     >>> told = {"task": "analogy", "dataset": "u2", "part": "test", "fingerprint": "a1", "metrics": {}}
@@ -138,16 +134,23 @@ def _places(dataset: str, part: Part) -> list[tuple[str, str]]:
     return [(named.folder, each) for each in (("valid", "test") if named.is_whole else (part,))]
 
 
-def _check_row(row: Any, column: str, where: str) -> None:
-    if not isinstance(row, dict) or not set(PLACE_COLUMNS) <= row.keys():
-        raise RelvecError(f"{where}expected {', '.join(PLACE_COLUMNS)} and a column for each system; write them all.")
-    systems = [name for name in row if name not in PLACE_COLUMNS]
-    if column not in systems:
+class _Row(Settings):
+    model_config = ConfigDict(extra="ignore")
+
+    dataset: str
+    split: str
+    index: Count
+    answer: Count
+    predicted: Count | None
+
+
+def _checked_row(values: Any, column: str, where: str) -> _Row:
+    named = values if isinstance(values, dict) else {}
+    if column not in named:
+        systems = [name for name in named if name not in _Row.model_fields]
         advice = did_you_mean(column, systems, otherwise=f"there are {', '.join(systems) or 'none'}")
         raise RelvecError(f"{where}no system {column!r}; {advice}.")
-    for name in ("index", "answer", column):
-        if type(row[name]) is not int and not (name == column and row[name] is None):
-            raise RelvecError(f"{where}{name} is {row[name]!r}; give a whole number, from 0.")
+    return _Row.checked({**named, "predicted": named[column]}, where)
 
 
 class SavedSettings(Settings):

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from relvec.baselines.baseline import FACTS, Baseline, Context
-from relvec.baselines.pair_vectors import PairTable
+from relvec.baselines.pair_vectors import PairTable, title_of
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.systems import System, vector_system
 from relvec.io.word2vec import Vector, parts_of, read_vectors, spellings
@@ -27,26 +27,26 @@ FEATURES: dict[str, Feature] = {
 }
 
 
-def check_features(features: str) -> list[Feature]:
-    """The functions that a text such as `cat+dot` names; their results are concatenated.
+def check_features(features: str) -> str:
+    """Names of features, joined by +.
 
-    >>> check_features("diff+dot") == [FEATURES["diff"], FEATURES["dot"]]
-    True
+    >>> check_features("cat+dot")
+    'cat+dot'
     """
     for name in features.split("+"):
         if name not in FEATURES:
             advice = did_you_mean(name, FEATURES, otherwise=f"join any of {', '.join(FEATURES)} by +")
             raise RelvecError(f"There is no feature {name!r} of word vectors; {advice}.")
-    return [FEATURES[name] for name in features.split("+")]
+    return features
 
 
 class WordVectors:
-    r"""Vectors of pairs (h, t) from a file of word vectors w: `diff` is w(t) - w(h), `cat` is [w(h); w(t)], `dot` is
-    the element-wise product w(h) * w(t), and a + concatenates.
+    r"""Vectors of pairs (h, t) from a file of word vectors w.
 
-    A word is looked up as it is, else lower-cased; one of several parts joined by `_` or `-`, else it is the mean of
-    its parts if all are known. A pair is known if both words are. If `words` are given, only their vectors are read,
-    which is quick, and only they can be asked for.
+    `diff` is w(t) - w(h), `cat` is [w(h); w(t)], `dot` is the element-wise product w(h) * w(t), and a + concatenates.
+    A word is looked up as it is, then lower-cased, then with `_` or `-` between its parts. Else it is the mean of its
+    parts, if all are known. A pair is known if both words are. With `words`, only their vectors are read, which is
+    quick, and only they can be asked for.
 
     >>> _ = Path("glove.txt").write_text("tea 0.5 1\nice 1 0\ncream 0 2\n")
     >>> vectors, known = WordVectors("glove.txt").vectors([("tea", "ice cream"), ("tea", "wine")])
@@ -59,11 +59,11 @@ class WordVectors:
     def __init__(
         self, path: str | Path, features: str = "diff", *, words: Iterable[str] | None = None, name: str = ""
     ) -> None:
-        self._features = check_features(features)
+        self._features = [FEATURES[name] for name in check_features(features).split("+")]
         self._words = None if words is None else frozenset(words)
         self._path = Path(path)
         self._table = read_vectors(path, None if self._words is None else _keys(self._words))
-        self.name = name or f"{self._path.name.removesuffix('.gz').rpartition('.')[0] or self._path.name}: {features}"
+        self.name = name or f"{title_of(self._path)}: {features}"
         self.fingerprint = hashlib.sha256(f"{self._table.checksum} {features}".encode()).hexdigest()
 
     def vectors(self, pairs: Sequence[Pair]) -> tuple[Vectors, Known]:
@@ -104,15 +104,11 @@ def _keys(words: Iterable[str]) -> set[str]:
 class Joined:
     r"""The concatenation of word vectors and pair vectors, such as `diff+dot+rel`.
 
-    For analogy questions the paper joins the vectors of (h, t); for classification it adds the pair vectors of (t, h)
-    (`both_directions`), but not the word vectors', since they say the same. It follows that a classifier need not ask
-    for both directions again: `has_direction` is false.
+    For analogy questions the paper joins the vectors of (h, t). For classification it adds the pair vectors of (t, h)
+    (`both_directions`). So a classifier need not ask for both directions itself: `has_direction` is false.
 
-    A pair is known if its words are: a pair that the pair vectors lack gets zeros from them.
+    A pair is known if its words are. A pair that the pair vectors lack gets zeros from them.
 
-    >>> from relvec.baselines.pair_vectors import PairTable
-    >>> from relvec.baselines.word_vectors import WordVectors
-    >>> from pathlib import Path
     >>> _ = Path("glove.txt").write_text("tea 1 2\ncup 3 4\n")
     >>> _ = Path("rel.txt").write_text("tea__cup 7\n")
     >>> joined = Joined([WordVectors("glove.txt"), PairTable("rel.txt")], both_directions=True)
@@ -145,17 +141,14 @@ class Joined:
         return joined, known
 
 
-def _known_features(features: str) -> str:
-    check_features(features)
-    return features
-
-
 class WordVectorSettings(Settings):
     """Which files, and what is made of the two words' vectors."""
 
     vectors: Annotated[str, Field(description="a text, .bin or .npz file")]
     features: Annotated[
-        str, AfterValidator(_known_features), Field(description="diff, cat, dot, or several joined by +")
+        str,
+        AfterValidator(check_features),
+        Field(description="diff, cat, dot, or several joined by +"),
     ] = "diff"
     pairs: Annotated[str, Field(description="a file of pair vectors to join to them")] = ""
 

@@ -44,8 +44,8 @@ def analogy(
         other = saved_predictions.fallback(fallback, run.runs)
     tasks = [
         Analogy(
-            part=part,
-            scoring=way,  # type: ignore[arg-type]  # the task checks it
+            part=part,  # type: ignore[arg-type]  # the task checks it
+            scoring=way,  # type: ignore[arg-type]
             out_of_vocabulary=out_of_vocabulary,  # type: ignore[arg-type]
             fallback=other,
         )

@@ -1,7 +1,7 @@
 """Answering analogy questions and counting what was right (sections 4.2 and 5.1 of the paper)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
@@ -18,10 +18,9 @@ from relvec.data.benchmarks.analogy import (
     relation_of,
 )
 from relvec.errors import RelvecError, one_of
-from relvec.evaluation.intervals import bootstrap_interval
 from relvec.evaluation.records import Record
 from relvec.evaluation.systems import OutOfVocabulary, Scores, System
-from relvec.evaluation.task import Outcome, Task
+from relvec.evaluation.task import Outcome, Task, percent_interval
 from relvec.pairs import Pair
 from relvec.similarity import Scoring, check_scoring
 
@@ -45,13 +44,11 @@ def predict(
     out_of_vocabulary: OutOfVocabulary = "wrong",
     fallback: Sequence[int | None] | None = None,
 ) -> list[Prediction]:
-    """Choose the choice with the highest score; the first of several that share it, which is counted as a tie.
+    """Choose the choice with the highest score. Of several that share it the first is chosen, and counted as a tie.
 
-    A question none of whose choices has a score is out of vocabulary: it counts as wrong, earns what chance would
-    (`chance`), or takes another system's answer (`fallback`; the paper's main table takes that of PMI).
+    A question without any score is out of vocabulary. It counts as wrong, earns what chance would (`chance`), or takes
+    another system's answer (`fallback`; the paper's main table takes that of PMI).
     """
-    if out_of_vocabulary == "fallback" and (fallback is None or len(fallback) != len(questions)):
-        raise RelvecError("The policy `fallback` needs the answers of another system; give --fallback.")
     predictions = []
     for index, (question, found) in enumerate(zip(questions, scores, strict=True)):
         predicted: int | None = None
@@ -72,10 +69,9 @@ def predict(
 def metrics(dataset: str, predictions: Sequence[Prediction]) -> dict[str, Any]:
     """Accuracy (%) with its 95 % interval, ties and unknown questions, and the break-down by category and relation."""
     earned = np.array([prediction.credit for prediction in predictions])
-    low, high = bootstrap_interval(earned)
     return {
         "accuracy": 100 * float(earned.mean()),
-        "interval": [100 * low, 100 * high],
+        "interval": percent_interval(earned),
         "questions": len(predictions),
         "out_of_vocabulary": sum(prediction.predicted is None for prediction in predictions),
         "ties": sum(prediction.is_tied for prediction in predictions),
@@ -115,6 +111,7 @@ class Analogy(Task[list[Question]]):
         "ties": lambda record: str(record.metrics["ties"]),
     }
 
+    part: Part = field(default="test", kw_only=True)
     scoring: Scoring = "forward"
     out_of_vocabulary: OutOfVocabulary = "wrong"
     fallback: Fallback | None = None
@@ -127,8 +124,8 @@ class Analogy(Task[list[Question]]):
             raise RelvecError("--out-of-vocabulary fallback and --fallback go together; give both or neither.")
 
     def load(self, datasets: Sequence[str], data_dir: str | Path | None = None) -> dict[str, list[Question]]:
-        part = check_part(self.part)
-        return {dataset: load_questions(dataset, part, data_dir) for dataset in datasets or datasets_with(part)}
+        chosen = datasets or datasets_with(self.part)
+        return {dataset: load_questions(dataset, self.part, data_dir) for dataset in chosen}
 
     def pairs(self, data: list[Question]) -> Iterable[Pair]:
         return (pair for question in data for pair in (question.stem, *question.choices))
@@ -149,11 +146,11 @@ class Analogy(Task[list[Question]]):
         return {"scoring": self.scoring, "out_of_vocabulary": policy, **named}
 
     def run(self, system: System, dataset: str, data: list[Question], work: Path) -> Outcome:
-        solver = system.solver_for(dataset, check_part(self.part), data, self.scoring)
+        solver = system.solver_for(dataset, self.part, data, self.scoring)
         policy = system.out_of_vocabulary or self.out_of_vocabulary
         predictions = predict(data, solver.scores(data), policy, self._fallback_answers(dataset, data))
         found = metrics(dataset, predictions)
-        # Only a solver with settings of its own, perhaps tuned on the dataset, has a configuration to tell.
+        # Only a solver with settings, perhaps tuned on the dataset, has a configuration.
         if configuration := getattr(solver, "configuration", None):
             found["configuration"] = configuration
         return Outcome(found, solver.fingerprint, [asdict(prediction) for prediction in predictions])
@@ -161,4 +158,4 @@ class Analogy(Task[list[Question]]):
     def _fallback_answers(self, dataset: str, questions: Sequence[Question]) -> Sequence[int | None] | None:
         if self.fallback is None:
             return None
-        return self.fallback.answers(dataset, check_part(self.part), questions, self.scoring)
+        return self.fallback.answers(dataset, self.part, questions, self.scoring)

@@ -11,11 +11,10 @@ import numpy as np
 
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, LabelledPairs, Part, checksum, load_labelled
 from relvec.errors import RelvecError, did_you_mean
-from relvec.evaluation.intervals import bootstrap_interval
 from relvec.evaluation.mlp_grid import GridData, best_of, check_scikit_learn, fit_grid
 from relvec.evaluation.records import Record
 from relvec.evaluation.systems import System
-from relvec.evaluation.task import Outcome, Task, vectors_of
+from relvec.evaluation.task import Outcome, Task, percent_interval, vectors_of
 from relvec.model.cached_vectors import Known, ModelVectors, PairVectors
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
@@ -143,13 +142,12 @@ def f1_scores(relations: Sequence[str], predicted: Sequence[str]) -> dict[str, A
     from sklearn.metrics import precision_recall_fscore_support
 
     right = np.array(relations) == np.array(predicted)
-    low, high = bootstrap_interval(right.astype(np.float64))
     classes = sorted({*relations, *predicted})
     scores = precision_recall_fscore_support(relations, predicted, labels=classes, zero_division=0)
     return {
         "macro_f1": 100 * float(np.mean(scores[2])),
         "micro_f1": 100 * float(right.mean()),
-        "interval": [100 * low, 100 * high],
+        "interval": percent_interval(right.astype(np.float64)),
         "by_class": {
             label: {
                 "f1": 100 * float(f1),
@@ -211,7 +209,7 @@ class Classification(Task[Parts]):
         excluded = sorted(labels_of(data).intersection(self.exclude_labels))
         return {**chosen, **({"without": "+".join(excluded)} if excluded else {})}
 
-    def unfinished(self, system: System, data: Parts) -> tuple[str, str]:
+    def identity(self, system: System, data: Parts) -> tuple[str, str]:
         return vectors_of(system).fingerprint, checksum(data)
 
     def run(self, system: System, dataset: str, data: Parts, work: Path) -> Outcome:

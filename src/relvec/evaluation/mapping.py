@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.data.benchmarks.mapping import DEFAULT_DATASET, MappingProblem, load_problems
-from relvec.evaluation.intervals import bootstrap_interval
 from relvec.evaluation.records import Record
 from relvec.evaluation.systems import System
-from relvec.evaluation.task import Outcome, Task, vectors_of
+from relvec.evaluation.task import Outcome, Task, percent_interval, vectors_of
 from relvec.model.cached_vectors import PairVectors
 from relvec.pairs import Pair
 from relvec.similarity import normalized
@@ -161,11 +160,10 @@ def metrics(mappings: Sequence[Mapping]) -> dict[str, Any]:
     Counted too are the pairs of terms, and those out of vocabulary, which added nothing to any score.
     """
     earned = np.array([mapping.credit for mapping in mappings])
-    low, high = bootstrap_interval(earned)
     kinds = np.array([mapping.kind for mapping in mappings])
     return {
         **_counts(earned),
-        "interval": [100 * low, 100 * high],
+        "interval": percent_interval(earned),
         "pairs": sum(mapping.pairs for mapping in mappings),
         "out_of_vocabulary": sum(mapping.unknown for mapping in mappings),
         "by_type": {str(kind): _counts(earned[kinds == kind]) for kind in np.unique(kinds) if kind},

@@ -18,10 +18,7 @@ def portable(command: str) -> str:
     >>> portable("relvec evaluate analogy --data-dir /home/me/data --set vectors=~/big/glove.npz --model runs/tuned")
     'relvec evaluate analogy --data-dir DATA --set vectors=glove.npz --model runs/tuned'
     """
-    try:
-        words = shlex.split(command)
-    except ValueError:  # typed by hand into a record
-        words = command.split()
+    words = shlex.split(command)
     joined = [part for word in words for part in (word.split("=", 1) if word.startswith("--data-dir=") else [word])]
     folders = [after.rstrip("/\\") for word, after in pairwise(joined) if word == "--data-dir"]
     return shlex.join(_portable(word, folders) for word in joined)

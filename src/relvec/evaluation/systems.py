@@ -79,6 +79,16 @@ class System:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
+def told(name: str, *settings: str) -> str:
+    """The name with its unusual settings. Systems of one name count as seeds of one system.
+
+    >>> told("PMI", "window 5", ""), told("PMI", "")
+    ('PMI (window 5)', 'PMI')
+    """
+    unusual = ", ".join(filter(None, settings))
+    return f"{name} ({unusual})" if unusual else name
+
+
 def vector_system(vectors: PairVectors, facts: dict[str, Any], name: str = "") -> System:
     """A system that answers by the cosine of its vectors."""
 
@@ -101,8 +111,7 @@ def model_system(
 ) -> System:
     """A RelBERT by name, folder or hub id, perhaps with another prompt; its encodings are kept on disk."""
     model = RelBERT.from_pretrained(source, template=template, pooling=pooling, device=device, dtype=dtype)
-    prompt = f" ({f'template {template}' if template else ''}{', ' if template and pooling else ''}{pooling or ''})"
-    name = name or _folder_name(source) + (prompt if template or pooling else "")
+    name = name or told(_folder_name(source), f"template {template}" if template else "", pooling or "")
     vectors = ModelVectors(model, name=name, batch_size=batch_size, show_progress=show_progress)
     facts = model_facts(model, source)
     return vector_system(vectors, facts if dtype == "float32" else facts | {"dtype": dtype})

@@ -1,4 +1,4 @@
-"""What a task of the evaluation is, and the one way in which a system is run on its datasets."""
+"""A task of the evaluation, and how a system is run on its datasets."""
 
 import shutil
 from abc import ABC, abstractmethod
@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
 from relvec.evaluation.portable import portable_path
@@ -16,10 +19,12 @@ from relvec.pairs import Pair
 
 Data = TypeVar("Data")
 
+RESAMPLES = 10_000
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a system scored on a dataset: the numbers, and each prediction. `fingerprint` tells what decided them."""
+    """A system's numbers and predictions on a dataset, and a checksum of what decided them."""
 
     metrics: dict[str, Any]
     fingerprint: str
@@ -28,45 +33,45 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Task(ABC, Generic[Data]):
-    """A task with its settings. A subclass loads datasets, runs a system on one, and names the columns to print."""
+    """A task with its settings. A subclass loads datasets, evaluates a system on one, and names the printed columns."""
 
     name: ClassVar[TaskName]
     part: str = field(default="test", kw_only=True)
 
     columns: ClassVar[dict[str, Callable[[Record], str]]]
-    """What the command prints of a record, by heading."""
+    """What the command prints of a record, by column title."""
 
     @abstractmethod
     def load(self, datasets: Sequence[str], data_dir: str | Path | None = None) -> dict[str, Data]:
-        """Datasets by name or path; all that have a name if none is given."""
+        """Datasets by name or path; by default all that have a name."""
 
     def pairs(self, data: Data) -> Iterable[Pair]:
         """The pairs that a system will be asked for, so that a baseline reads only what it needs."""
         return ()
 
     def settings(self, system: System, data: Data) -> dict[str, Any]:
-        """What a record says of the choices that were made."""
+        """The settings in a record."""
         return {}
 
     def check(self, system: System, data: Mapping[str, Data]) -> None:
-        """Refuse what cannot be done before any work."""
+        """Raise an error about what cannot be done, before any work."""
 
-    def unfinished(self, system: System, data: Data) -> tuple[str, str] | None:
-        """For slow tasks: the fingerprint and the checksum of the data by which a finished record is found again."""
+    def identity(self, system: System, data: Data) -> tuple[str, str] | None:
+        """For slow tasks: checksums of system and data. A record that has both is not computed again."""
         return None
 
     @abstractmethod
     def run(self, system: System, dataset: str, data: Data, work: Path) -> Outcome:
-        """The result of a system on a dataset; `work` is a folder for what must survive a kill."""
+        """Evaluate a system on a dataset; `work` is a folder for checkpoints."""
 
 
 def run_task(
     task: Task[Data], system: System, data: Mapping[str, Data], runs: str | Path, command: str = ""
 ) -> Iterator[Record]:
-    """Run a system on each dataset; a record is kept as soon as it is there, and slow work is not done twice."""
+    """Evaluate a system on each dataset, and save each record at once. Slow work is not done twice."""
     task.check(system, data)
     for dataset, each in data.items():
-        fingerprint, checksum = task.unfinished(system, each) or ("", "")
+        fingerprint, checksum = task.identity(system, each) or ("", "")
         record = Record(
             task=task.name,
             system=system.name,
@@ -94,3 +99,16 @@ def vectors_of(system: System) -> PairVectors:
     if system.vectors is None:
         raise RelvecError(f"{system.name} answers questions but has no vectors; choose a model or word vectors.")
     return system.vectors
+
+
+def percent_interval(values: NDArray[np.floating]) -> list[float]:
+    """The 95 % percentile bootstrap interval of the mean of `values`, in per cent.
+
+    >>> [round(bound) for bound in percent_interval(np.array([1.0, 0.0] * 50))]
+    [40, 60]
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    # A resample is how often each distinct value is drawn: one multinomial draw, whatever the number of values.
+    drawn = np.random.default_rng(0).multinomial(len(values), counts / len(values), size=RESAMPLES)
+    means = drawn @ distinct / len(values)
+    return [100 * float(bound) for bound in np.quantile(means, [0.025, 0.975])]
