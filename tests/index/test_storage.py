@@ -127,7 +127,15 @@ def test_a_broken_meta_file_is_one_sentence(folder: Path, text: str) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"count": 0}, {"dim": "wide"}, {"version": "x"}, {"vectors_bytes": None}, {"kind": "magic"}, {"format": 99}],
+    [
+        {"count": 0},
+        {"probes": "AAA"},
+        {"dim": "wide"},
+        {"version": "x"},
+        {"vectors_bytes": None},
+        {"kind": "magic"},
+        {"format": 99},
+    ],
 )
 def test_a_wrong_value_in_the_meta_file_is_one_sentence(folder: Path, wrong: dict[str, object]) -> None:
     meta = json.loads((folder / "meta.json").read_text())

@@ -102,8 +102,8 @@ class PairIndex:
 
         A `writable` one is read into memory; to change the folder itself, use `editing`.
         """
-        stored = read_folder(index_folder(folder), mapped=not writable)
-        return cls(stored.vectors, stored.pairs, stored.meta.made_by, is_writable=writable)
+        meta, vectors, pairs = read_folder(index_folder(folder), mapped=not writable)
+        return cls(vectors, pairs, meta, is_writable=writable)
 
     def save(self, folder: str | Path) -> IndexMeta:
         """Write the index as a folder, whole or not at all."""

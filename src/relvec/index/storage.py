@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -19,7 +19,6 @@ from relvec.index.vector_store import VectorStore
 from relvec.index.vocabulary import PairVocabulary
 from relvec.io.files import written_whole
 from relvec.model.model_check import ModelCheck
-from relvec.settings import Settings
 from relvec.storage import lock
 
 META = "meta.json"
@@ -32,12 +31,9 @@ BUNDLED = Path(__file__).parent / "bundled"
 REBUILD = "build the index again"
 
 
-class IndexMeta(Settings):
+class IndexMeta(ModelCheck):
     """What meta.json says: which model made the vectors, how they are held, and how large the two files are."""
 
-    model: str
-    fingerprint: str
-    probes: str = Field(repr=False)
     dim: Annotated[int, Field(ge=1)]
     kind: Annotated[str, AfterValidator(lambda name: one_of("index kind", name, KINDS))]
     count: Annotated[int, Field(ge=1)]
@@ -46,10 +42,6 @@ class IndexMeta(Settings):
     pairs_bytes: int
     format: Literal[1] = 1
 
-    @property
-    def made_by(self) -> ModelCheck:
-        return ModelCheck(self.model, self.fingerprint, self.probes)
-
     def vectors_file(self, folder: Path) -> Path:
         return folder / f"vectors-{self.version}.faiss"
 
@@ -57,12 +49,7 @@ class IndexMeta(Settings):
         return folder / f"pairs-{self.version}.npz"
 
 
-class Stored(NamedTuple):
-    """What a folder holds."""
-
-    meta: IndexMeta
-    vectors: VectorStore
-    pairs: PairVocabulary
+Stored = tuple[IndexMeta, VectorStore, PairVocabulary]
 
 
 def index_folder(given: str | Path | None) -> Path:
@@ -102,15 +89,16 @@ def read_folder(folder: Path, *, mapped: bool) -> Stored:
 
 
 def _opened(folder: Path, meta: IndexMeta, mapped: bool) -> Stored:
-    vectors, pairs = meta.vectors_file(folder), meta.pairs_file(folder)
+    files = (meta.vectors_file(folder), meta.vectors_bytes), (meta.pairs_file(folder), meta.pairs_bytes)
     # A mapped file that was cut short would end the process when it is searched.
-    for path, size in ((vectors, meta.vectors_bytes), (pairs, meta.pairs_bytes)):
+    for path, size in files:
         if not path.is_file() or path.stat().st_size != size:
             raise RelvecError(f"{path} is missing or cut short; {REBUILD}.")
-    stored = Stored(meta, VectorStore.read(vectors, KINDS[meta.kind], mapped=mapped), PairVocabulary.read(pairs))
-    if not len(stored.vectors) == len(stored.pairs) == meta.count or stored.vectors.dim != meta.dim:
+    vectors = VectorStore.read(meta.vectors_file(folder), KINDS[meta.kind], mapped=mapped)
+    pairs = PairVocabulary.read(meta.pairs_file(folder))
+    if not len(vectors) == len(pairs) == meta.count or vectors.dim != meta.dim:
         raise RelvecError(f"The files in {folder} do not fit each other; {REBUILD}.")
-    return stored
+    return meta, vectors, pairs
 
 
 @contextmanager
@@ -129,6 +117,10 @@ def writing(folder: Path, *, wait: bool = True) -> Iterator[None]:
 def write_folder(folder: Path, vectors: VectorStore, pairs: PairVocabulary, made_by: ModelCheck) -> IndexMeta:
     """Write the next version; call it inside `writing`."""
     version = 1 + max((_version(file) for file in folder.glob("vectors-*.faiss")), default=0)
+    files = folder / f"vectors-{version}.faiss", folder / f"pairs-{version}.npz"
+    for file, write in zip(files, (vectors.write, pairs.write), strict=True):
+        with written_whole(file) as path:
+            write(path)
     meta = IndexMeta(
         model=made_by.model,
         fingerprint=made_by.fingerprint,
@@ -137,19 +129,13 @@ def write_folder(folder: Path, vectors: VectorStore, pairs: PairVocabulary, made
         kind=vectors.kind.name,
         count=len(pairs),
         version=version,
-        vectors_bytes=0,
-        pairs_bytes=0,
+        vectors_bytes=files[0].stat().st_size,
+        pairs_bytes=files[1].stat().st_size,
     )
-    current = meta.vectors_file(folder), meta.pairs_file(folder)
-    for file, write in zip(current, (vectors.write, pairs.write), strict=True):
-        with written_whole(file) as path:
-            write(path)
-    sizes = dict(zip(("vectors_bytes", "pairs_bytes"), (file.stat().st_size for file in current), strict=True))
-    meta = meta.changed(sizes)
     with written_whole(folder / META) as path:
         path.write_text(json.dumps(meta.as_dict(), indent=2) + "\n", encoding="utf-8")
     for old in list(folder.iterdir()):
-        if OF_A_VERSION.fullmatch(old.name) and old not in current:
+        if OF_A_VERSION.fullmatch(old.name) and old not in files:
             with suppress(OSError):  # some systems keep a file that a reader has open; the next writer removes it
                 old.unlink(missing_ok=True)
     return meta

@@ -6,14 +6,15 @@ differ in their last bits, so that an index would be refused by the very model t
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
+from pydantic import AfterValidator, Field
 
 from relvec.errors import RelvecError
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair
+from relvec.settings import Settings
 from relvec.similarity import Vectors, cosine
 
 PROBES = [("Paris", "France"), ("barista", "coffee"), ("hot", "cold"), ("wheel", "car")]
@@ -35,8 +36,7 @@ def check_same_model(
         )
 
 
-@dataclass(frozen=True)
-class ModelCheck:
+class ModelCheck(Settings):
     """The model behind stored vectors: its name, the checksum of its weights, its vectors of `PROBES`.
 
     >>> from relvec import RelBERT
@@ -49,19 +49,28 @@ class ModelCheck:
 
     model: str
     fingerprint: str
-    probes: str = field(repr=False)  # float16 in base64: meta.json is text
+    # float16 in base64: meta.json is text
+    probes: Annotated[str, AfterValidator(lambda probes: _decoded(probes) is not None and probes), Field(repr=False)]
 
     @classmethod
     def of(cls, model: RelBERT) -> Self:
         vectors = model.encode(PROBES, normalize=True, truncate=True).astype("<f2")
-        return cls(model.name, model.fingerprint, base64.b64encode(vectors.tobytes()).decode("ascii"))
+        probes = base64.b64encode(vectors.tobytes()).decode("ascii")
+        return cls(model=model.name, fingerprint=model.fingerprint, probes=probes)
 
     @property
     def vectors(self) -> Vectors:
         """The unit vectors of `PROBES` by that model."""
-        numbers = np.frombuffer(base64.b64decode(self.probes, validate=True), dtype="<f2")
-        return numbers.astype(np.float32).reshape(len(PROBES), -1)
+        return _decoded(self.probes)
 
     def check(self, model: RelBERT) -> None:
         """Refuse a model whose vectors are others."""
         check_same_model(model, PROBES, self.vectors, f"The index of {self.model}")
+
+
+def _decoded(probes: str) -> Vectors:
+    try:
+        numbers = np.frombuffer(base64.b64decode(probes, validate=True), dtype="<f2")
+        return numbers.astype(np.float32).reshape(len(PROBES), -1)
+    except ValueError as error:
+        raise RelvecError(f"the vectors of the probes are damaged: {error}") from error
