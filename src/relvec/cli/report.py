@@ -8,8 +8,7 @@ import typer
 
 from relvec.cli.options import Json
 from relvec.cli.output import print_json, print_table
-
-SHOWN = ("analogy", "classification", "classification_fine_tuned", "mapping")
+from relvec.errors import needed_for
 
 
 def report(
@@ -19,18 +18,19 @@ def report(
     json: Json = False,
 ) -> None:
     """Write tables and figures of all saved results, beside the published numbers."""
-    from relvec.report.formats import plain_rows, text_rows
-    from relvec.report.page import write_report
+    with needed_for("A report"):
+        from relvec.report.formats import as_json, text_rows
+        from relvec.report.page import write_report
+        from relvec.report.registry import TABLES
 
     tables = write_report(runs, output, with_figures=not no_figures)
     if json:
-        print_json([{"name": table.name, "title": table.title, "rows": plain_rows(table)} for table in tables])
+        print_json([as_json(table) for table in tables])
     else:
-        for table in (table for table in tables if table.name in SHOWN):
+        for table in (table for table in tables if TABLES[table.name].is_printed):
             # Only whether a row was published, not by whom: that is on the page, and a terminal is narrow.
             short = tuple(replace(row, origin="published" if row.origin else "") for row in table.rows)
-            titles, rows = text_rows(replace(table, rows=short))
-            print_table(titles, rows, title=table.title)
+            print_table(*text_rows(replace(table, rows=short)), title=table.title)
     for warning in dict.fromkeys(warning for table in tables for warning in table.warnings):
         typer.secho(f"Warning: {warning}", fg="yellow", err=True)
     typer.echo(f"{len(tables)} tables -> {output / 'results.md'}", err=True)

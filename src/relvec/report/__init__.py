@@ -1,4 +1,4 @@
 """Saved results as tables and figures, beside the numbers that were published.
 
-records -> measured systems -> tables (analogy, classification, mapping and loss) -> formats, figures -> page
+records -> systems -> measured (means over seeds) -> tables -> formats, figures -> page
 """

@@ -1,13 +1,14 @@
 """A table as Markdown, LaTeX, plain text, CSV and JSON."""
 
-import csv
-import io
 import re
 from collections.abc import Callable
 from itertools import groupby
+from math import nan
 from typing import Any
 
-from relvec.report.table import Table
+import pandas as pd
+
+from relvec.report.table import Table, Value
 
 Escape = Callable[[str], str]
 
@@ -21,7 +22,6 @@ _LATEX = {
     "±": r"$\pm$",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
-_PARTS = {"sd": "deviation", "low": "low", "high": "high", "mark": "mark"}
 
 
 def markdown(table: Table, figure: str = "") -> str:
@@ -34,7 +34,7 @@ def markdown(table: Table, figure: str = "") -> str:
     lines = [titles, ["---"] * labels + ["---:"] * numbers + ["---"] * table.has_origin, *rows]
     parts = [f"## {escape_markdown(table.title)}", escape_markdown(table.description)]
     parts += [f"> **Warning:** {escape_markdown(warning)}" for warning in table.warnings]
-    parts += ["\n".join(f"| {' | '.join(line)} |" for line in lines), *map(escape_markdown, table.checks)]
+    parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
     if figure:
         parts.append(f"![{table.title}]({figure})")
     return "\n\n".join(parts) + "\n"
@@ -87,42 +87,36 @@ def text_rows(
     return [*map(escape, titles), *(["source"] if table.has_origin else [])], rows
 
 
-def plain_rows(table: Table) -> list[dict[str, Any]]:
-    """One dictionary a row, all with the same keys: labels, numbers (None if missing), `origin`.
+def plain(table: Table) -> pd.DataFrame:
+    """The labels, numbers and `origin` of each row.
 
     A number `sat` has `sat_sd` (over seeds), `sat_low` and `sat_high` (95 % interval) and `sat_mark` beside it, where
     some row has them.
     """
-    has = {
-        (column.key, part)
-        for row in table.rows
-        for column in table.columns
-        for part, name in _PARTS.items()
-        if column.key in row.values and getattr(row.values[column.key], name) not in (None, "")
-    }
     rows = []
     for row in table.rows:
-        plain: dict[str, Any] = dict(zip(map(_key, table.label_titles), row.labels, strict=True))
+        cells: dict[str, Any] = dict(zip(map(_key, table.label_titles), row.labels, strict=True))
         for column in table.columns:
-            value, key = row.values.get(column.key), _key(column.key) if table.has_origin else column.title
-            plain[key] = None if value is None else round(value.mean, 4)
-            for part, name in _PARTS.items():
-                if (column.key, part) in has:
-                    plain[f"{key}_{part}"] = None if value is None else _rounded(getattr(value, name))
-        if table.has_origin:
-            plain["origin"] = row.origin or "measured"
-        rows.append(plain)
-    return rows
+            key = _key(column.key) if table.has_origin else column.title
+            value = row.values.get(column.key, Value(nan))
+            spread = {"sd": value.deviation, "low": value.low, "high": value.high, "mark": value.mark or None}
+            cells[key] = value.mean
+            cells |= {f"{key}_{part}": found for part, found in spread.items()}
+        rows.append(cells | ({"origin": row.origin or "measured"} if table.has_origin else {}))
+    frame = pd.DataFrame(rows).round(4)
+    unused = [name for name in frame if re.search("_(sd|low|high|mark)$", name) and frame[name].isna().all()]
+    return frame.drop(columns=unused)
 
 
 def as_csv(table: Table) -> str:
-    """The plain rows as CSV with a header; what is missing is empty."""
-    rows = plain_rows(table)
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    """The plain table with a header; what is missing is empty."""
+    return str(plain(table).to_csv(index=False, lineterminator="\n"))
+
+
+def as_json(table: Table) -> dict[str, Any]:
+    """The table by name and title, with a dictionary for each row; what is missing is None."""
+    frame = plain(table).astype(object)
+    return {"name": table.name, "title": table.title, "rows": frame.where(frame.notna(), None).to_dict("records")}
 
 
 def escape_markdown(text: str) -> str:
@@ -145,7 +139,3 @@ def escape_latex(text: str) -> str:
 
 def _key(title: str) -> str:
     return title.replace("/", "_").replace(" ", "_").lower()
-
-
-def _rounded(value: Any) -> Any:
-    return round(value, 4) if isinstance(value, float) else value

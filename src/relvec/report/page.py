@@ -1,32 +1,18 @@
 """The report: a page with every table among whatever people wrote, and each table and figure as a file of its own."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from relvec.errors import RelvecError
-from relvec.evaluation.records import Record, load_records
+from relvec.evaluation.records import load_records
 from relvec.io.files import folder_written_whole, written_whole
-from relvec.report import analogy, classification, figures, mapping_and_loss
+from relvec.report.figures import save_figure
 from relvec.report.formats import as_csv, escape_markdown, latex, markdown
-from relvec.report.measured import with_short_datasets
 from relvec.report.published import sources
+from relvec.report.registry import TABLES, tables
 from relvec.report.table import Table
 
-MAKERS: dict[str, Callable[[Sequence[Record]], Table | None]] = {
-    "analogy": analogy.accuracy_table,
-    "analogy_categories": analogy.category_table,
-    "analogy_bats_relations": analogy.relation_table,
-    "analogy_unknown": analogy.unknown_table,
-    "language_models": analogy.language_model_table,
-    "classification": classification.frozen_table,
-    "classification_fine_tuned": classification.fine_tuned_table,
-    "classification_weighted": classification.weighted_table,
-    "classification_classes": classification.class_table,
-    "mapping": mapping_and_loss.mapping_table,
-    "validation_loss": mapping_and_loss.loss_table,
-    "analogy_valid": analogy.validation_table,
-}
 MOST_SYSTEMS = 6  # side by side on the page
 
 START, END = "<!-- report -->", "<!-- end report -->"  # what stands between them is made anew, the rest is kept
@@ -41,18 +27,6 @@ as LaTeX and as CSV with 95 % intervals (averaged over seeds). `relvec report` m
 """
 
 
-def tables(records: Sequence[Record]) -> list[Table]:
-    """The tables that have at least one measured number, in the order of the page.
-
-    >>> record = Record(task="analogy", system="tiny", dataset="sat", part="test", fingerprint="",
-    ...                 settings={"scoring": "forward"}, metrics={"accuracy": 50.0})
-    >>> [table.name for table in tables([record])]
-    ['analogy']
-    """
-    named = with_short_datasets(records)
-    return [table for make in MAKERS.values() if (table := make(named)) is not None]
-
-
 def write_report(runs: str | Path, output: str | Path, *, with_figures: bool = True) -> list[Table]:
     """Write `results.md`, and each table and figure to `results/`, below `output`; return the tables.
 
@@ -64,13 +38,15 @@ def write_report(runs: str | Path, output: str | Path, *, with_figures: bool = T
         raise RelvecError(f"There are no results in {runs}; run `relvec evaluate` with --runs {runs} first.")
     page = Path(output) / "results.md"
     before, after = _around(page)
-    drawn: list[str] = []
-    with folder_written_whole(page.with_suffix(""), stale=_names(MAKERS, "csv", "tex", "svg")) as partial:
-        if with_figures:
-            drawn = figures.draw(found, partial)
+    stale = [f"{name}.{ending}" for name in TABLES for ending in ("csv", "tex", "svg")]
+    with folder_written_whole(page.with_suffix(""), stale=stale) as folder:
+        drawn = set()
         for table in found:
-            (partial / f"{table.name}.csv").write_text(as_csv(table), encoding="utf-8")
-            (partial / f"{table.name}.tex").write_text(latex(table.narrowed(MOST_SYSTEMS)), encoding="utf-8")
+            draw = TABLES[table.name].draw
+            if with_figures and draw is not None and save_figure(draw, table, folder / f"{table.name}.svg"):
+                drawn.add(table.name)
+            (folder / f"{table.name}.csv").write_text(as_csv(table), encoding="utf-8")
+            (folder / f"{table.name}.tex").write_text(latex(table.narrowed(MOST_SYSTEMS)), encoding="utf-8")
     with written_whole(page) as partial:
         partial.write_text(f"{before}{START}\n{_report(found, drawn)}{END}{after}", encoding="utf-8", newline="")
     return found
@@ -78,25 +54,23 @@ def write_report(runs: str | Path, output: str | Path, *, with_figures: bool = T
 
 def _around(page: Path) -> tuple[str, str]:
     """What people wrote before and after the report."""
-    try:
-        text = page.read_bytes().decode() if page.exists() else NEW_PAGE
-    except (OSError, UnicodeDecodeError) as error:
-        raise RelvecError(f"Cannot read {page} ({error}); mend or remove it.") from error
-    if text.count(START) != 1 or text.count(END) != 1 or text.index(START) > text.index(END):
+    text = page.read_bytes().decode() if page.exists() else NEW_PAGE
+    before, start, rest = text.partition(START)
+    _, end, after = rest.partition(END)
+    if not start or not end or START in rest or END in before + after:
         fix = "put both where the report shall stand, or remove the page"
         raise RelvecError(f"{page} has not one {START} and, after it, one {END}; {fix}.")
-    return text[: text.index(START)], text[text.index(END) + len(END) :]
+    return before, after
 
 
-def _report(found: Sequence[Table], drawn: Sequence[str]) -> str:
+def _report(found: Sequence[Table], drawn: Collection[str]) -> str:
     sections, told = [], set[str]()
     for table in found:
         # Once on the page is enough.
         warnings = tuple(text for text in table.warnings if text not in told)
-        checks = tuple(text for text in table.checks if text not in told)
-        told.update(warnings, checks)
+        told.update(warnings)
         figure = f"results/{table.name}.svg" if table.name in drawn else ""
-        sections.append(markdown(replace(table.narrowed(MOST_SYSTEMS), warnings=warnings, checks=checks), figure))
+        sections.append(markdown(replace(table.narrowed(MOST_SYSTEMS), warnings=warnings), figure))
     commands = dict.fromkeys(command for table in found for command in table.commands)
     if commands:
         listed = "\n".join(commands)
@@ -104,7 +78,3 @@ def _report(found: Sequence[Table], drawn: Sequence[str]) -> str:
         sections.append(f"## Commands\n\n{note}\n\n```sh\n{listed}\n```\n")
     cited = [f"- {name}: {escape_markdown(text)}" for name, text in sources().items()]
     return "\n".join([INTRODUCTION, *sections, "## Sources\n", *cited, "", ""])
-
-
-def _names(names: Iterable[str], *endings: str) -> tuple[str, ...]:
-    return tuple(f"{name}.{ending}" for name in names for ending in endings)

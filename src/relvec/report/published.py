@@ -11,7 +11,6 @@ from typing import Any
 class PublishedRow:
     """A row of a published table; `values` are in per cent, with keys such as `sat` and `bless/macro`."""
 
-    table: str
     system: str
     source: str
     values: dict[str, float]
@@ -31,18 +30,7 @@ def published(table: str) -> list[PublishedRow]:
     >>> published("analogy")[1].system, published("analogy")[1].values["sat"]
     ('PMI', 23.1)
     """
-    return [row for row in all_published() if row.table == table]
-
-
-@cache
-def all_published() -> tuple[PublishedRow, ...]:
-    """Every published row."""
-    tables = {table: rows for table, rows in _file().items() if table != "sources"}
-    return tuple(
-        PublishedRow(table=table, **{**row, "values": _flat(row["values"])})
-        for table, rows in tables.items()
-        for row in rows
-    )
+    return [PublishedRow(**{**row, "values": _flat(row["values"])}) for row in _file()[table]]
 
 
 def sources() -> dict[str, str]:

@@ -1,0 +1,114 @@
+"""Tables of lexical relation classification: macro and micro F1, weighted F1, and F1 by class."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
+from relvec.evaluation.records import Record, of_task
+from relvec.report.measured_systems import dataset_titles
+from relvec.report.published import PublishedRow, published
+from relvec.report.system_tables import measured, metric, side_by_side, system_table
+from relvec.report.table import Column, Table, Value
+
+AVERAGES = ("macro", "micro")
+MEANS = {f"mean/{average}": [f"{dataset}/{average}" for dataset in CLASSIFICATION_DATASETS] for average in AVERAGES}
+
+
+def frozen_table(records: Sequence[Record]) -> Table | None:
+    """Macro and micro F1 of classifiers on frozen vectors (the paper's Tables 3 and 8)."""
+    used = [record for record in of_task(records, "classification") if not _is_fine_tuned(record)]
+    return _f1_table(used, "with a perceptron on frozen vectors", published("classification"))
+
+
+def fine_tuned_table(records: Sequence[Record]) -> Table | None:
+    """Macro and micro F1 of encoders that were trained on each dataset itself, which is another task."""
+    used = [record for record in of_task(records, "classification") if _is_fine_tuned(record)]
+    return _f1_table(used, "with the encoder trained on the dataset's training part")
+
+
+def weighted_table(records: Sequence[Record]) -> Table | None:
+    """F1 averaged by the size of the classes, which is what work on fine-tuned language models reports."""
+    used = of_task(records, "classification")
+    titles = dataset_titles(used, CLASSIFICATION_DATASETS)
+    columns = [Column(dataset, title, dataset, weighted_f1) for dataset, title in titles.items()]
+    return system_table(
+        measured(used, columns),
+        columns,
+        "F1 (%) averaged by the size of the classes; that of CogALexV leaves out the class random. Published encoders "
+        "were trained on each dataset.",
+        published=published("classification_weighted"),
+    )
+
+
+def class_table(records: Sequence[Record]) -> Table | None:
+    """F1 of each class of each dataset, systems side by side (the paper's Table 4)."""
+    used = [record for record in of_task(records, "classification") if "by_class" in record.metrics]
+    (theirs,), (differences,) = published("per_class"), published("per_class_differences")
+    lines = [
+        Column(f"{dataset}/{name}", name, dataset, number, group=title)
+        for dataset, title in dataset_titles(used, CLASSIFICATION_DATASETS, only_measured=True).items()
+        for name, number in {
+            **{name: metric("by_class", name, "f1") for name in _classes(used, dataset)},
+            **{average: metric(f"{average}_f1") for average in AVERAGES},
+        }.items()
+    ]
+    columns = {column.key: column for column in [*_f1_columns(used), *lines]}
+    return side_by_side(
+        measured(used, list(columns.values()), MEANS, order="mean/macro"),
+        lines,
+        f"F1 (%) of each class; the published column is from {theirs.source}, with the difference to RelBERT in "
+        "brackets.",
+        ("Dataset", "Class"),
+        {
+            theirs.system: {
+                key: Value(number, mark=f" ({differences.values[key]:+.1f})") for key, number in theirs.values.items()
+            }
+        },
+    )
+
+
+def weighted_f1(record: Record) -> float | None:
+    """The sum over classes of F1 times pairs, divided by the pairs; CogALexV's own task leaves out the class random."""
+    classes: dict[str, Any] = record.metrics.get("by_class", {})
+    counted = [scores for name, scores in classes.items() if (record.dataset, name) != ("cogalexv", "random")]
+    pairs = sum(scores.get("pairs", 0) for scores in counted)
+    return sum(scores["f1"] * scores["pairs"] for scores in counted) / pairs if pairs else None
+
+
+def _is_fine_tuned(record: Record) -> bool:
+    return record.settings.get("classifier") == "fine-tuned"
+
+
+def _f1_table(records: Sequence[Record], how: str, theirs: Sequence[PublishedRow] = ()) -> Table | None:
+    columns = _f1_columns(records)
+    return system_table(
+        measured(records, columns, MEANS, order="mean/macro"),
+        columns,
+        f"Macro / micro F1 (%) on the test parts, {how}; the mean is that of the paper's five datasets. EVALution has "
+        "the class part of, which the paper's Table 1 leaves out and its macro F1 counts.",
+        published=theirs,
+        means=MEANS,
+    )
+
+
+def _f1_columns(records: Sequence[Record]) -> list[Column]:
+    titles = dataset_titles(records, CLASSIFICATION_DATASETS) | {"mean": "mean"}
+    return [
+        Column(
+            f"{dataset}/{average}",
+            f"{title} {average}",
+            dataset,
+            metric(f"{average}_f1"),
+            group=title,
+            has_interval=average == "micro",
+        )
+        for dataset, title in titles.items()
+        for average in AVERAGES
+    ]
+
+
+def _classes(records: Sequence[Record], dataset: str) -> list[str]:
+    """The classes that occur, in the paper's order."""
+    found = {name for record in records if record.dataset == dataset for name in record.metrics.get("by_class", {})}
+    known = list(CLASSIFICATION_DATASETS[dataset].classes.values()) if dataset in CLASSIFICATION_DATASETS else []
+    return [name for name in known if name in found] + sorted(found.difference(known))

@@ -1,0 +1,70 @@
+"""The registry of the report's tables: each has one line here."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from relvec.evaluation.records import Record
+from relvec.report import analogy_tables as analogy
+from relvec.report import classification_tables as relations
+from relvec.report import figures, other_tables
+from relvec.report.measured_systems import with_short_datasets
+from relvec.report.table import Table
+
+_RELATIONS = "Lexical relation classification"
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """A table of the report: its name and title, what makes it of records, what draws it, whether a terminal shows it.
+
+    `make` and `draw` return None where there is nothing to show.
+    """
+
+    name: str
+    title: str
+    make: Callable[[Sequence[Record]], Table | None]
+    draw: figures.Drawer | None = None
+    is_printed: bool = False
+
+
+TABLES: dict[str, TableKind] = {
+    kind.name: kind
+    for kind in (
+        TableKind("analogy", "Analogy questions", analogy.accuracy_table, figures.accuracy_bars, is_printed=True),
+        TableKind("analogy_categories", "Analogy questions by category", analogy.category_table, figures.accuracy_bars),
+        TableKind("analogy_bats_relations", "BATS by relation", analogy.relation_table),
+        TableKind("analogy_unknown", "Unknown words and ties", analogy.unknown_table),
+        TableKind(
+            "language_models",
+            "Language models, vanilla and fine-tuned",
+            analogy.language_model_table,
+            figures.language_model_bars,
+        ),
+        TableKind("classification", _RELATIONS, relations.frozen_table, figures.macro_f1_bars, is_printed=True),
+        TableKind(
+            "classification_fine_tuned",
+            f"{_RELATIONS}, fine-tuned encoders",
+            relations.fine_tuned_table,
+            is_printed=True,
+        ),
+        TableKind("classification_weighted", f"{_RELATIONS}, weighted F1", relations.weighted_table),
+        TableKind("classification_classes", f"{_RELATIONS} by class", relations.class_table),
+        TableKind("mapping", "Relation mapping", other_tables.mapping_table, is_printed=True),
+        TableKind("validation_loss", "Validation loss", other_tables.loss_table),
+        TableKind("analogy_valid", "Analogy questions, validation parts", analogy.validation_table),
+    )
+}
+"""Every table of the report, in the order of the page."""
+
+
+def tables(records: Sequence[Record]) -> list[Table]:
+    """The tables that have at least one measured number, in the order of the page.
+
+    >>> record = Record(task="analogy", system="tiny", dataset="sat", part="test", fingerprint="", settings={},
+    ...                 metrics={"accuracy": 50.0})
+    >>> [table.name for table in tables([record])]
+    ['analogy']
+    """
+    distinct = with_short_datasets(list({record.key: record for record in records}.values()))
+    made = ((kind, kind.make(distinct)) for kind in TABLES.values())
+    return [replace(table, name=kind.name, title=kind.title) for kind, table in made if table is not None]
