@@ -10,7 +10,7 @@ import pytest
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Question
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, LabelledPairs
 from relvec.evaluation.analogy import metrics, predict
-from relvec.evaluation.classification import classification_result
+from relvec.evaluation.classification import classification_outcome
 from relvec.evaluation.records import Record, save_record
 
 KINDS = {
@@ -31,6 +31,7 @@ def analogy(
     size: int | None = None,
     part: str = "test",
     unknown: int = 0,
+    **more: Any,
 ) -> Record:
     """A record of a system that is right on a share of the questions, with the metrics that evaluation computes."""
     known = ANALOGY_DATASETS[dataset]
@@ -41,8 +42,17 @@ def analogy(
     scores[size - unknown :] = [np.array([np.nan, np.nan])] * unknown
     found = metrics(dataset, predict(questions, scores))
     settings = {"scoring": scoring, "out_of_vocabulary": policy}
-    command = f"relvec evaluate analogy --name {system} --scoring {scoring}"
-    return Record("analogy", system, dataset, part, fingerprint, settings, found, facts or {}, command)
+    return Record(
+        task="analogy",
+        system=system,
+        dataset=dataset,
+        part=part,
+        fingerprint=fingerprint,
+        settings=settings,
+        metrics={**found, **more},
+        facts=facts or {},
+        command=f"relvec evaluate analogy --name {system} --scoring {scoring}",
+    )
 
 
 def classification(
@@ -53,6 +63,7 @@ def classification(
     fingerprint: str = "f0",
     seed: int = 0,
     size: int | None = None,
+    facts: dict[str, Any] | None = None,
     **settings: Any,
 ) -> Record:
     """A record of a classifier that is right on a share of the test pairs."""
@@ -64,11 +75,19 @@ def classification(
     test = parts["test"].labels
     wrong = {label: labels[place - 1] for place, label in enumerate(labels)}
     predicted = [label if n < round(right * len(test)) else wrong[label] for n, label in enumerate(test)]
-    found = classification_result(parts, predicted).metrics
+    found = dict(classification_outcome(parts, predicted, fingerprint).metrics)
     if size is None:
         found["pairs"] = dict(known.counts)  # a small test part is faster; its size is not the point
-    settings = {"classifier": "mlp", "seed": seed, **settings}
-    return Record("classification", system, dataset, "test", fingerprint, settings, found, {"kind": "relation model"})
+    return Record(
+        task="classification",
+        system=system,
+        dataset=dataset,
+        part="test",
+        fingerprint=fingerprint,
+        settings={"classifier": "mlp", "seed": seed, **settings},
+        metrics=found,
+        facts={"kind": "relation model", **(facts or {})},
+    )
 
 
 def _pairs(labels: Sequence[str], count: int) -> LabelledPairs:
@@ -84,23 +103,24 @@ def runs(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def save(runs: Path) -> Callable[[Record], Record]:
+def save(runs: Path) -> Callable[..., None]:
     """Save a record in the runs folder."""
 
-    def saved(record: Record) -> Record:
+    def saved(task: str, dataset: str, metrics: dict[str, Any], system: str = "a", **fields: Any) -> None:
+        usual = {"part": "test", "fingerprint": "f", "settings": {}}
+        record = Record(**{**usual, "task": task, "dataset": dataset, "metrics": metrics, "system": system, **fields})
         save_record(record, runs)
-        return record
 
     return saved
 
 
 @pytest.fixture
-def save_analogy(save: Callable[[Record], Record]) -> Callable[..., Record]:
+def save_analogy(runs: Path) -> Callable[..., None]:
     """Save the record of a system that is right on a share of a dataset's questions."""
-    return lambda *arguments, **more: save(analogy(*arguments, **more))
+    return lambda *arguments, **more: save_record(analogy(*arguments, **more), runs)
 
 
 @pytest.fixture
-def save_classification(save: Callable[[Record], Record]) -> Callable[..., Record]:
+def save_classification(runs: Path) -> Callable[..., None]:
     """Save the record of a classifier that is right on a share of a dataset's test pairs."""
-    return lambda *arguments, **more: save(classification(*arguments, **more))
+    return lambda *arguments, **more: save_record(classification(*arguments, **more), runs)

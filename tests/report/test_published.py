@@ -1,12 +1,21 @@
 """The published numbers are complete, within range, and as printed."""
 
+import tomllib
 from collections import Counter
+from importlib.resources import files
 
 import pytest
 
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
-from relvec.report.published import PublishedRow, all_published, published, sources
+from relvec.report.published import PublishedRow, published, sources
+
+TABLES = {
+    name: published(name)
+    for name in tomllib.loads(files("relvec.report").joinpath("published.toml").read_text(encoding="utf-8"))
+    if name != "sources"
+}
+ROWS = [(table, row) for table, rows in TABLES.items() for row in rows]
 
 
 def row(table: str, system: str) -> PublishedRow:
@@ -15,7 +24,7 @@ def row(table: str, system: str) -> PublishedRow:
 
 
 def test_every_table_of_the_paper_is_there() -> None:
-    assert Counter(row.table for row in all_published()) == {
+    assert {table: len(rows) for table, rows in TABLES.items()} == {
         "analogy": 31,
         "analogy_language_models": 6,
         "categories": 4,
@@ -28,26 +37,26 @@ def test_every_table_of_the_paper_is_there() -> None:
 
 
 def test_each_system_is_once_in_a_table_and_says_its_source() -> None:
-    assert max(Counter((row.table, row.system) for row in all_published()).values()) == 1
-    for found in all_published():
+    assert max(Counter((table, row.system) for table, row in ROWS).values()) == 1
+    for _, found in ROWS:
         assert any(found.source.startswith(source) for source in sources()), found.source
-    assert all(any(source in found.source for found in all_published()) for source in sources())
+    assert all(any(source in found.source for _, found in ROWS) for source in sources())
 
 
 def test_no_row_is_there_twice() -> None:
-    assert max(Counter((row.table, *row.values.items()) for row in all_published()).values()) == 1
+    assert max(Counter((table, *row.values.items()) for table, row in ROWS).values()) == 1
 
 
-def test_values_are_per_cents_but_for_differences() -> None:
-    for found in all_published():
-        lowest = -10 if found.table == "per_class_differences" else 10
+def test_values_are_per_cents_except_differences() -> None:
+    for table, found in ROWS:
+        lowest = -10 if table == "per_class_differences" else 10
         assert all(lowest <= value <= 100 for value in found.values.values()), found
 
 
 def test_datasets_are_called_as_in_the_registries() -> None:
-    for found in all_published():
+    for table, found in ROWS:
         names = {key.partition("/")[0] for key in found.values}
-        if found.table == "bats_relations":
+        if table == "bats_relations":
             assert names == {"Encyclopedic", "Lexical", "Morphological"}
         else:
             assert names <= {*ANALOGY_DATASETS, *CLASSIFICATION_DATASETS}

@@ -10,9 +10,8 @@ from typer.testing import CliRunner, Result
 
 from relvec.cli.report import report
 from relvec.errors import RelvecError
-from relvec.evaluation.records import Record
 
-Save = Callable[..., Record]
+Save = Callable[..., None]
 
 
 def run(*arguments: str | Path) -> Result:

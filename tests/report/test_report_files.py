@@ -1,6 +1,7 @@
 """The report on disk: the page, among what people wrote on it, and its tables and figures."""
 
 import csv
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +10,12 @@ import pytest
 
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
 from relvec.errors import RelvecError
-from relvec.evaluation.records import Record, load_records, save_record
+from relvec.evaluation.records import load_records, save_record
 from relvec.report.formats import latex, markdown, text_rows
 from relvec.report.page import END, START, write_report
 from relvec.report.table import Column, Row, Table, Value
 
-Save = Callable[..., Record]
+Save = Callable[..., None]
 
 SMALL = Table(
     name="small",
@@ -27,7 +28,6 @@ SMALL = Table(
         Row(("b",), {"x": Value(50.0), "z": Value(1.0)}),
         Row(("c",), {"x": Value(99.0, mark="*")}, origin="published: Somebody 2020 (100% tuned)"),
     ),
-    checks=("Sizes are right.",),
     warnings=("U2 is small.",),
     commands=("relvec evaluate",),
 )
@@ -101,16 +101,16 @@ def test_no_folder_of_the_machine_is_in_the_report(runs: Path, save: Save, tmp_p
     facts = {"kind": "relation model", "base": "/home/me/models/mpnet"}
     metrics = {"accuracy": 50.0, "questions": 4, "out_of_vocabulary": 1, "ties": 0}
     for dataset in ("/home/me/mine.jsonl", "sat"):
-        save(Record("analogy", "a", dataset, "test", "f", {}, metrics, facts, command))
-    save(Record("classification", "a", "/home/me/bless", "test", "f", {}, {"macro_f1": 50.0, "micro_f1": 40.0}))
-    save(Record("mapping", "a", "/home/me/problems.jsonl", "test", "f", {}, {"accuracy": 50.0, "solved": 0.0}))
+        save("analogy", dataset, metrics, facts=facts, command=command)
+    save("classification", "/home/me/bless", {"macro_f1": 50.0, "micro_f1": 40.0})
+    save("mapping", "/home/me/problems.jsonl", {"accuracy": 50.0, "solved": 0.0})
     write_report(runs, tmp_path / "report")
     texts = [file for file in (tmp_path / "report").rglob("*") if file.suffix in (".md", ".csv", ".tex", ".svg")]
     assert len(texts) > 9
     assert [file.name for file in texts if "/home" in file.read_text(encoding="utf-8")] == []
     page = (tmp_path / "report/results.md").read_text(encoding="utf-8")
     assert page.count("relvec evaluate analogy --model tuned --data-dir DATA --runs runs\n") == 1
-    assert "| BLESS | CogALexV | EVALution | K&H+N | ROOT09 | me/bless | mean |" in page
+    assert re.search(r"\| BLESS \| CogALexV \| EVALution \| K&H\+N \| ROOT09 \| \w{6}/bless \| mean \|", page)
 
 
 def test_csv_has_intervals_and_spread_in_columns_of_their_own(filled: Path, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_records_alone_give_the_report_without_their_predictions(
     for record in load_records(filled):
         save_record(record, filled, [{"head": "secret", "tail": "words"}])
         save_record(record, tmp_path / "alone")
-    assert len(list(filled.rglob("*.predictions.jsonl"))) > 10
+    assert len(list((filled / "predictions").iterdir())) > 10
     pages = []
     for folder in (filled, tmp_path / "alone"):
         write_report(folder, tmp_path / f"{folder.name} report", with_figures=False)
@@ -247,7 +247,7 @@ def test_a_name_with_dollars_is_drawn_as_it_is(runs: Path, save_analogy: Save, t
 
 
 def test_results_without_macro_f1_are_not_drawn(runs: Path, save: Save, tmp_path: Path) -> None:
-    save(Record("classification", "a", "root09", "test", "f", {}, {"micro_f1": 50.0}))
+    save("classification", "root09", {"micro_f1": 50.0})
     write_report(runs, tmp_path / "report")
     assert list((tmp_path / "report/results").glob("*.svg")) == []
 
@@ -267,14 +267,10 @@ def test_without_matplotlib_the_advice_is_to_install_it(
     write_report(filled, tmp_path / "report", with_figures=False)
 
 
-def test_an_empty_runs_folder_is_one_sentence(runs: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        RelvecError, match=r"^There are no results in .*; run `relvec evaluate` with --runs .* first\.$"
-    ):
+def test_missing_results_are_one_sentence(runs: Path, save: Save, tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match=r"^There is no .*; run `relvec evaluate` with --runs .* first\.$"):
+        write_report(runs, tmp_path / "report")
+    save("analogy", "sat", {"accuracy": None})
+    with pytest.raises(RelvecError, match=r"^There are no results in .*; run `relvec evaluate`"):
         write_report(runs, tmp_path / "report")
     assert not (tmp_path / "report").exists()
-
-
-def test_a_missing_runs_folder_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(RelvecError, match="There is no folder"):
-        write_report(tmp_path / "nowhere", tmp_path / "report")

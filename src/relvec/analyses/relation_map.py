@@ -4,23 +4,25 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, load_labelled
 from relvec.data.sources import load
-from relvec.errors import RelvecError, did_you_mean, one_of
+from relvec.errors import RelvecError, did_you_mean, needed_for
 from relvec.io.files import written_whole
 from relvec.model.cached_vectors import PairVectors
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, normalized
 
 Method = Literal["pca", "tsne"]
+METHODS: tuple[Method, ...] = ("pca", "tsne")
 
 MOST_RELATIONS = 24
 PAIRS_PER_RELATION = 60
+COLUMNS = ("head", "tail", "relation", "x", "y")
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,8 @@ class RelationMap:
         """Write head, tail, relation, x and y as csv."""
         with written_whole(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file, lineterminator="\n")
-            rows.writerow(["head", "tail", "relation", "x", "y"])
-            for pair, relation, (x, y) in zip(self.pairs, self.relations, self.coordinates, strict=True):
-                rows.writerow([*pair, relation, f"{x:.5f}", f"{y:.5f}"])
+            rows.writerow(COLUMNS)
+            rows.writerows([*point["pair"], point["relation"], point["x"], point["y"]] for point in self.points())
 
 
 def relation_map(
@@ -87,10 +88,8 @@ def _pca(rows: Vectors) -> NDArray[np.float64]:
 
 
 def _tsne(rows: Vectors, seed: int) -> NDArray[np.float64]:
-    try:
+    with needed_for("The method tsne"):
         from sklearn.manifold import TSNE
-    except ImportError as error:
-        raise RelvecError("t-SNE needs scikit-learn; run pip install 'relvec[evaluate]', or choose pca.") from error
     perplexity = min(30.0, (len(rows) - 1) / 3)
     layout = TSNE(2, perplexity=perplexity, metric="cosine", init="pca", random_state=seed, n_jobs=1)
     return np.asarray(layout.fit_transform(rows), dtype=np.float64)
@@ -131,11 +130,3 @@ def _spread(pairs: list[Pair], limit: int) -> list[Pair]:
     distinct = list(dict.fromkeys(pairs))
     count = min(limit, len(distinct))
     return [distinct[place * len(distinct) // count] for place in range(count)]
-
-
-def check_method(method: str) -> Method:
-    """
-    >>> check_method("pca")
-    'pca'
-    """
-    return one_of("method", method, get_args(Method))

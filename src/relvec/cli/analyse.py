@@ -7,10 +7,9 @@ import typer
 
 from relvec.cli.evaluate_options import Runs, typed_command
 from relvec.cli.options import DataDir, Device, Json, Model, SeedOption
-from relvec.cli.output import print_json, print_table
-from relvec.errors import RelvecError
+from relvec.cli.output import print_json, show
+from relvec.errors import RelvecError, needed_for, one_of
 from relvec.hub.catalogue import DEFAULT_MODEL
-from relvec.io.paths import expanded
 
 app = typer.Typer(help="Look into a model: relations it never saw, a map of its vectors.", no_args_is_help=True)
 
@@ -37,10 +36,8 @@ def unseen(
     from relvec.training.recipe import Recipe
 
     recipe = Recipe.from_toml(config) if config else Recipe()
-    try:
+    with needed_for("This analysis"):
         from relvec.analyses.unseen_category import unseen_category
-    except ImportError as error:
-        raise RelvecError(f"This analysis needs {error.name}; run pip install 'relvec[train,evaluate]'.") from error
     found = unseen_category(
         recipe,
         category,
@@ -52,17 +49,13 @@ def unseen(
         jobs=jobs,
         command=typed_command(),
     )
-    if json:
-        scores = {"trained_on_all": found.trained_on_all, "trained_without": found.trained_without}
-        print_json({"category": found.category, **scores})
-    else:
-        columns = found.columns()
-        title = f"F1 without category {category} (difference to the model trained on all)"
-        print_table(columns, found.rows(), title=title)
+    scores = {"trained_on_all": found.trained_on_all, "trained_without": found.trained_without}
+    title = f"F1 without category {category} (difference to the model trained on all)"
+    show(json, {"category": found.category, **scores}, found.columns(), found.rows(), title)
 
 
 @app.command("map")
-def relation_map(
+def draw_relation_map(
     output: Annotated[Path, typer.Option("--output", "-o", help="The picture: .svg or .png; a .csv goes beside it.")],
     model: Model = DEFAULT_MODEL,
     data: Annotated[
@@ -77,35 +70,20 @@ def relation_map(
     json: Json = False,
 ) -> None:
     """Draw the vectors of some relations in the plane, and write where they lie."""
-    from relvec.analyses import map_picture, relation_map
-
-    wanted = relation_map.check_method(method)
-    map_picture.check_picture(output)
-    coordinates = output.with_suffix(".csv")
-    _check_coordinates(coordinates, data)
-    groups = relation_map.load_groups(data, relation or [], data_dir=data_dir, limit=limit)
+    from relvec.analyses.map_picture import check_picture, draw_map
+    from relvec.analyses.relation_map import COLUMNS, METHODS, load_groups, relation_map
     from relvec.model.cached_vectors import ModelVectors
     from relvec.model.relation_model import RelBERT
 
-    vectors = ModelVectors(RelBERT.from_pretrained(model, device=device))
-    found = relation_map.relation_map(vectors, groups, wanted, seed)
-    map_picture.draw_map(found, output)
+    wanted = one_of("method", method, METHODS)
+    check_picture(output)
+    coordinates = output.with_suffix(".csv")
+    if coordinates.exists() and not coordinates.read_bytes().startswith(",".join(COLUMNS).encode()):
+        raise RelvecError(f"The coordinates would take the place of {coordinates}; give the picture another name.")
+    groups = load_groups(data, relation or [], data_dir=data_dir, limit=limit)
+    found = relation_map(ModelVectors(RelBERT.from_pretrained(model, device=device)), groups, wanted, seed)
+    draw_map(found, output)
     found.save_coordinates(coordinates)
     if json:
         print_json({"system": found.system, "method": found.method, "points": found.points()})
     typer.echo(f"{len(found.pairs):,} pairs of {len(groups)} relations -> {output}", err=True)
-
-
-def _check_coordinates(path: Path, data: str) -> None:
-    """Coordinates may go to a new file, or in place of older ones; never over the data."""
-    if not path.exists():
-        return
-    source = expanded(data)
-    is_data = source.exists() and source.samefile(path)
-    if is_data or not path.is_file() or not _is_coordinates(path):
-        raise RelvecError(f"The coordinates would take the place of {path}; give the picture another name.")
-
-
-def _is_coordinates(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.readline(100).rstrip() == b"head,tail,relation,x,y"

@@ -43,7 +43,7 @@ def paper_sizes(task: str, dataset: str, part: str) -> dict[str, int]:
     {'questions': 374}
     """
     known = BENCHMARKS.get(dataset)
-    if known is None or known.task != task or task == "mapping":
+    if known is None or known.collection.task != task or task == "mapping":
         return {}
     parts = known.counts if known.is_whole else [part]
     return {"questions": sum(known.counts[each] for each in parts)} if task == "analogy" else known.counts
