@@ -1,4 +1,4 @@
-"""What a baseline is: a description, settings, and how it becomes a system that can be evaluated."""
+"""A baseline: its description, its settings, and how to build a system from them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ FACTS = {"kind": "baseline"}
 
 @dataclass(frozen=True)
 class Context:
-    """What a baseline may need besides its settings: the pairs it will be asked for, the task, where data is."""
+    """What a baseline may need besides its settings. `pairs` are all that it will be asked for."""
 
     pairs: list[Pair]
     task: str = "analogy"

@@ -1,4 +1,4 @@
-"""The baselines by name: each is described, configured and built in a file of its own."""
+"""The baselines by name. To add one, write a file with `BASELINE` and name it here."""
 
 from collections.abc import Iterable
 

@@ -34,7 +34,7 @@ def evaluate_classification(
     jobs: int | None = None,
     show_progress: bool | None = None,
 ) -> Outcome:
-    """Train a perceptron on the vectors of the training part, choose its settings on the validation part, test it.
+    """Train a perceptron on the training part, choose its settings on the validation part, and test it.
 
     Features are neither scaled nor centred, as in the paper. A run that was killed resumes with the settings that are
     not fitted yet. `jobs` is how many are fitted at once (all cores by default).
@@ -71,10 +71,9 @@ def evaluate_classification(
 
 
 def pair_features(vectors: PairVectors, pairs: Sequence[Pair]) -> tuple[Vectors, Known]:
-    """What a classifier sees of each pair, and whether all of it is known: [(h, t)], or [(h, t); (t, h)].
+    """The features of each pair, and whether they are known.
 
-    The second direction is there where the vectors have one. Each distinct pair is asked for once; zeros stand for
-    what is unknown.
+    Features are r(h, t), or [r(h, t); r(t, h)] if the vectors have a direction. Each distinct pair is asked for once. Unknown pairs have zeros.
 
     >>> from relvec import RelBERT
     >>> from relvec.model.cached_vectors import ModelVectors
@@ -92,7 +91,7 @@ def pair_features(vectors: PairVectors, pairs: Sequence[Pair]) -> tuple[Vectors,
 
 
 def usable_parts(parts: Parts, exclude_labels: Collection[str] = ()) -> dict[Part, LabelledPairs]:
-    """The parts without the pairs of some labels, checked for having something to learn and to test.
+    """The parts without the pairs of some labels. There must be pairs to test and two labels to learn.
 
     >>> pairs = LabelledPairs((("a", "b"), ("c", "d"), ("e", "f")), ("synonym", "part of", "antonym"))
     >>> usable_parts({"train": pairs, "test": pairs}, exclude_labels=["part of"])["test"].labels
@@ -118,7 +117,7 @@ def _without(labelled: LabelledPairs, labels: Collection[str]) -> LabelledPairs:
 
 
 def classification_outcome(parts: Parts, predicted: Sequence[str], fingerprint: str, **more: Any) -> Outcome:
-    """What was predicted for the test part, with its scores, the sizes of the parts, and more metrics."""
+    """The predictions for the test part and their scores, with the sizes of the parts and other metrics."""
     test = parts["test"]
     predictions = [
         {"head": head, "tail": tail, "relation": relation, "predicted": guess}

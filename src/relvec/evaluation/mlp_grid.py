@@ -32,7 +32,7 @@ DEFAULT_POINT = GridPoint(0.001, 100)  # scikit-learn's own, for a dataset witho
 
 @dataclass(frozen=True)
 class GridData:
-    """Features [pairs, columns] and labels that a classifier learns from, is chosen by, and is asked about."""
+    """Features [pairs, columns] and labels to train on, to choose settings by, and to test on."""
 
     train: Vectors
     train_labels: Labels
@@ -43,7 +43,7 @@ class GridData:
 
 @dataclass(frozen=True)
 class GridResult:
-    """What one setting came to: its validation score in per cent, and its answers for the test pairs."""
+    """One setting's validation score in per cent, and its predictions for the test pairs."""
 
     learning_rate: float
     hidden_size: int
@@ -54,7 +54,7 @@ class GridResult:
 
 
 def check_scikit_learn() -> None:
-    """Say that it is missing before hours of encoding, not after."""
+    """Raise an error if it is missing: before hours of encoding, not after."""
     with needed_for("Classification"):
         import joblib  # noqa: F401
         import sklearn  # noqa: F401
@@ -68,10 +68,10 @@ def fit_grid(
     key: str = "",
     show_progress: bool | None = None,
 ) -> list[GridResult]:
-    """The result of every setting, in the order of `GRID`; of the default one alone where nothing is held out.
+    """The result of every setting, in the order of `GRID`; without validation pairs, of the default setting alone.
 
-    Settings are fitted `jobs` at a time, one process each, that share the features. With a `key`, a checksum of all
-    that decides the results, finished settings are kept in the cache and a run that was killed resumes.
+    `jobs` settings are fitted at a time, each in a process of its own. With a `key`, a checksum of all that decides the
+    results, finished settings are kept in the cache, and a killed run resumes.
     """
     points = GRID if len(data.valid) else (DEFAULT_POINT,)
     cache = Cache("fitted classifiers") if key else None

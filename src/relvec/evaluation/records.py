@@ -1,4 +1,4 @@
-"""Results that are kept: a line of `records.jsonl` for each system, task and dataset, and its predictions beside it.
+"""Saved results: a line of `records.jsonl` for each system, task and dataset, and predictions beside it.
 
 A record contains numbers, no word of a benchmark and no path of a machine, so it can be published. Predictions, in
 `predictions/`, may contain a benchmark's words; no table needs them.
@@ -94,13 +94,13 @@ class Record(Settings):
 
     @property
     def key(self) -> str:
-        """A file name that tells records apart: the system and, for the rest, a checksum."""
+        """A file name for the record: its system, and a checksum of all that tells it from other records."""
         told = [self.task, self.system, self.dataset, self.part, self.fingerprint, self.settings]
         return f"{file_name(self.system)}-{_checksum(json.dumps(told, sort_keys=True, default=str))}"
 
 
 def file_name(text: str) -> str:
-    """The text as a file name; a checksum stands for what does not fit into one.
+    """The text as a file name; a long or empty one ends in a checksum.
 
     >>> file_name("GloVe 50d: diff+dot"), file_name("..")
     ('GloVe_50d_diff+dot', '5ec1f7e7')
@@ -117,7 +117,7 @@ def _checksum(text: str) -> str:
 
 
 def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str, Any]] = ()) -> None:
-    """Keep a record, in place of one with the same key, and its predictions.
+    """Save a record and its predictions; a record with the same key is replaced.
 
     >>> record = Record(task="analogy", system="tiny", dataset="sat", part="test", fingerprint="a1", settings={},
     ...                 metrics={"accuracy": 50.0})

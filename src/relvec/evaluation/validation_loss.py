@@ -1,4 +1,4 @@
-"""The loss of a model on held-out rated pairs: by it, prompts and recipes are chosen (section 4.1 of the paper)."""
+"""The loss of a model on held-out rated pairs, to choose prompts and recipes by (section 4.1 of the paper)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ def validation_loss(
     loss_settings: dict[str, float] | None = None,
     show_progress: bool | None = None,
 ) -> dict[str, Any]:
-    """The loss on the validation part of `relations`, as training on them computes it, and what it was computed on.
+    """The loss on the validation part of `relations`, as in training, and the counts behind it.
 
     `in_order` is the share (%) of the held-out triples whose anchor is closer to the positive than to the negative, by
     cosine: unlike a loss, it can be compared between recipes.
