@@ -127,7 +127,7 @@ def test_without_a_validation_part_the_last_epoch_counts(tiny: TorchRelBERT, par
 
 @pytest.mark.parametrize("rank", [0, 2])
 @pytest.mark.parametrize(("killed_at", "begins_at"), [(2, 1), (6, 5), (8, 7), (9, 9)])
-def test_a_killed_run_goes_on_to_the_same_result(
+def test_a_killed_run_resumes_to_the_same_result(
     tiny: TorchRelBERT,
     parts: dict[Part, LabelledPairs],
     tmp_path: Path,

@@ -51,7 +51,7 @@ def test_a_search_that_is_killed_does_not_learn_a_prompt_twice(
     assert [result.tokens for result in resumed] == [result.tokens for result in whole]
 
 
-def test_a_search_goes_on_on_another_device(tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path) -> None:
+def test_a_search_resumes_on_another_device(tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path) -> None:
     grid, settings = parse_grid("1,1,0"), QUICK["autoprompt"] | {"device": None}
     begun = search("autoprompt", str(tiny_folder), relations, grid, tmp_path, **settings)
     resumed = search("autoprompt", str(tiny_folder), relations, grid, tmp_path, **settings | {"device": "cpu"})
@@ -103,7 +103,7 @@ def test_a_default_that_is_written_out_is_no_other_setting(
     assert again[0].as_dict() == begun[0].as_dict()
 
 
-def test_a_search_goes_on_from_another_working_directory(
+def test_a_search_resumes_from_another_working_directory(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grid, settings = parse_grid("1,1,0"), QUICK["autoprompt"]

@@ -218,7 +218,7 @@ def test_a_line_that_was_cut_off_is_written_again(search: Search, tmp_path: Path
     assert len(history.read_text().splitlines()) == len(content.splitlines())
 
 
-def test_more_iterations_go_on_from_a_finished_search(search: Search) -> None:
+def test_more_iterations_continue_a_finished_search(search: Search) -> None:
     search("short", iterations=2)
     longer, at_once = search("short", iterations=4), search("long", iterations=4)
     assert (longer.tokens, longer.train_loss) == (at_once.tokens, at_once.train_loss)
@@ -226,7 +226,7 @@ def test_more_iterations_go_on_from_a_finished_search(search: Search) -> None:
 
 def test_another_search_is_not_continued(search: Search) -> None:
     search(iterations=1)
-    with pytest.raises(RelvecError, match="belongs to a search with another base, other settings"):
+    with pytest.raises(RelvecError, match="belongs to a run with another base, other settings"):
         search(iterations=1, seed=3)
 
 

@@ -174,8 +174,8 @@ def kill_after(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PromptTuning, "step", step)
 
 
-@pytest.mark.parametrize("calls", [1, 3, 4])
-def test_a_killed_run_goes_on_to_the_same_weights(
+@pytest.mark.parametrize("calls", [1, 4])
+def test_a_killed_run_resumes_to_the_same_weights(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: int
 ) -> None:
     whole = ptune(tiny_folder, relations, LENGTHS, tmp_path / "whole", **QUICK)
@@ -229,8 +229,8 @@ def test_a_prompt_without_its_history_is_not_replaced(
     assert {path: path.read_bytes() for path in (tmp_path / "soft").iterdir()} == before
 
 
-@pytest.mark.parametrize("moved", range(5))
-def test_a_run_killed_while_it_saves_the_model_goes_on(
+@pytest.mark.parametrize("moved", [0, 2, 4])
+def test_a_run_killed_while_it_saves_the_model_resumes(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: int
 ) -> None:
     whole = ptune(tiny_folder, relations, LENGTHS, tmp_path / "whole", **QUICK)
