@@ -1,6 +1,6 @@
 .PHONY: check lint types test coverage docs tables
 
-check: lint types test
+check: lint types docs test
 
 lint:
 	ruff check .
@@ -16,7 +16,7 @@ coverage:
 	pytest -n auto --cov=relvec --cov-report=term-missing:skip-covered
 
 docs:
-	mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 mkdocs build --quiet --strict
 
 tables:
 	python tools/make_tables.py

@@ -14,12 +14,17 @@ from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
 from relvec.data.sources import SOURCES
 from relvec.index.kinds import KINDS
+from relvec.model.backends import BACKENDS
+from relvec.pooling import POOLINGS
 from relvec.prompts import MANUAL_TEMPLATES
 from relvec.training.losses import LOSSES
 from relvec.training.recipe import Recipe
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("training", "evaluation", "neighbours")))
+PAGES = (
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("index", "training", "evaluation", "neighbours", "speed")),
+)
 
 _BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -90,6 +95,14 @@ def classifications() -> list[list[str]]:
     return [["dataset", "", "train", "valid", "test", "classes"], *rows]
 
 
+def backends() -> list[list[str]]:
+    return [["backend", "what it computes with"], *([f"`{each.name}`", each.help] for each in BACKENDS.values())]
+
+
+def poolings() -> list[list[str]]:
+    return [["pooling", "the mean of"], *([f"`{name}`", pooling.help] for name, pooling in POOLINGS.items())]
+
+
 def kinds() -> list[list[str]]:
     return [["kind", "what it keeps", "when"], *([f"`{kind.name}`", kind.help, kind.use] for kind in KINDS.values())]
 
@@ -116,6 +129,8 @@ TABLES: Tables = {
         models,
         losses,
         sources,
+        backends,
+        poolings,
         kinds,
         templates,
         settings,

@@ -1,7 +1,7 @@
 """Pooling: the output vectors of a sentence become one relation vector (a mean over the tokens that count)."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from relvec.errors import one_of
 
@@ -11,10 +11,18 @@ if TYPE_CHECKING:
 # (is the position a token, is it the mask token) -> does it count; all of shape [batch, length], of torch or numpy
 TokenChoice = Callable[[Any, Any], Any]
 
-POOLINGS: dict[str, TokenChoice] = {
-    "average": lambda is_token, is_mask: is_token,
-    "average_no_mask": lambda is_token, is_mask: is_token & ~is_mask,
-    "mask": lambda is_token, is_mask: is_token & is_mask,
+
+class Pooling(NamedTuple):
+    """Which tokens count, and what the docs say of it."""
+
+    counts: TokenChoice
+    help: str
+
+
+POOLINGS: dict[str, Pooling] = {
+    "average": Pooling(lambda is_token, is_mask: is_token, "all tokens (the paper)"),
+    "average_no_mask": Pooling(lambda is_token, is_mask: is_token & ~is_mask, "all tokens except the mask"),
+    "mask": Pooling(lambda is_token, is_mask: is_token & is_mask, "the mask token alone"),
 }
 
 
@@ -33,6 +41,6 @@ def pool(name: str, output: "Tensor", is_token: "Tensor", is_mask: "Tensor") -> 
     in float32 or better: rounded to fewer bits, vectors that are nearly alike could not be told apart.
     """
     output = output.float() if output.itemsize < 4 else output
-    weights: Tensor = POOLINGS[name](is_token, is_mask).to(output.dtype)
+    weights: Tensor = POOLINGS[name].counts(is_token, is_mask).to(output.dtype)
     weights = weights / weights.sum(dim=1, keepdim=True)
     return (weights.unsqueeze(1) @ output).squeeze(1)

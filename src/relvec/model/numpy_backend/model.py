@@ -99,7 +99,7 @@ class NumpyRelBERT(RelBERT):
             of_length.setdefault(len(tokens), []).append(row)
         groups = [np.array([token_ids[row] for row in rows]) for rows in of_length.values()]
         for rows, ids, output in zip(of_length.values(), groups, self._network(groups), strict=True):
-            counted = POOLINGS[self.pooling](np.ones(ids.shape, dtype=bool), ids == self.tokenizer.mask_token_id)
+            counted = POOLINGS[self.pooling].counts(np.ones(ids.shape, dtype=bool), ids == self.tokenizer.mask_token_id)
             weights = counted / counted.sum(axis=1, keepdims=True, dtype=np.float32)
             vectors[rows] = (weights[:, None] @ output)[:, 0]
         return vectors
