@@ -25,7 +25,7 @@ from relvec.data.rated import BOTTOM, TOP, RatedPair, RatedRelation, joined, sel
 from relvec.errors import LeftOutWarning, RelvecError
 from relvec.io.paths import expanded
 from relvec.io.streams import read_lines
-from relvec.io.tables import TABLES, Part, Row, kind_of, part_of, read_rows
+from relvec.io.tables import RELATION_COLUMNS, TABLES, Part, Row, kind_of, part_of, read_rows
 from relvec.pairs import Pair, as_pair, parse_pair
 
 KINDS = (".toml", *TABLES)
@@ -127,13 +127,17 @@ def _items(file: Path) -> Iterator[_Item]:
 
 def _rated_pair(row: Row) -> RatedPair:
     head, tail = row.pair()
-    relation = row.relation()
-    if not relation:
-        fix = "name the columns relation, head, tail and, if wanted, category and score"
-        raise RelvecError(f"{row.where}no relation; {fix}.")
+    relation = _relation_name(row, *RELATION_COLUMNS)
     return RatedPair(
         relation, row.label("category"), head, tail, _score(row.values.get("score", 1), row.where), row.where
     )
+
+
+def _relation_name(row: Row, *columns: str) -> str:
+    name = row.label(*columns)
+    if not name:
+        raise RelvecError(f"{row.where}no {columns[0]}; name the columns {columns[0]}, head and tail.")
+    return name
 
 
 def _score(value: Any, where: str) -> float:
@@ -147,9 +151,7 @@ def _score(value: Any, where: str) -> float:
 
 
 def _group(row: Row) -> RatedRelation:
-    name = row.label("relation_type", "relation")
-    if not name:
-        raise RelvecError(f"{row.where}no relation_type; name the relation.")
+    name = _relation_name(row, "relation_type", *RELATION_COLUMNS)
     semeval = _SEMEVAL_ID.fullmatch(name)
     category = row.label("category") or (semeval[1] if semeval else "")
     return RatedRelation(name, category, _pairs(row, "positives", as_pair), _pairs(row, "negatives", as_pair))
