@@ -73,7 +73,8 @@ def evaluate_classification(
 def pair_features(vectors: PairVectors, pairs: Sequence[Pair]) -> tuple[Vectors, Known]:
     """The features of each pair, and whether they are known.
 
-    Features are r(h, t), or [r(h, t); r(t, h)] if the vectors have a direction. Each distinct pair is asked for once. Unknown pairs have zeros.
+    Features are r(h, t), or [r(h, t); r(t, h)] if the vectors have a direction. Each distinct pair is asked for
+    once. Unknown pairs have zeros.
 
     >>> from relvec import RelBERT
     >>> from relvec.model.cached_vectors import ModelVectors
