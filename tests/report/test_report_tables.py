@@ -349,13 +349,6 @@ def test_classifier_seeds_of_one_model_are_seeds(runs: Path, save: Save, save_cl
     assert table(runs, "classification").warnings == ()
 
 
-def test_mappings_of_different_systems_are_warned_of_too(runs: Path, save: Save) -> None:
-    for fingerprint in ("f0", "f1"):
-        facts = {"kind": "baseline"}
-        save("mapping", "relation_mapping", {"accuracy": 80.0}, fingerprint=fingerprint, facts=facts)
-    assert "no seeds of one another" in table(runs, "mapping").warnings[0]
-
-
 @pytest.mark.parametrize(
     ("configuration", "mark"),
     [({"template": "to-as"}, ""), ({"valid_accuracy": 60.0}, "*"), ({"shots": 0}, ""), ({"shots": 5}, "*")],

@@ -31,11 +31,6 @@ def accuracy_table(records: Sequence[Record], part: str = "test") -> Table | Non
     )
 
 
-def validation_table(records: Sequence[Record]) -> Table | None:
-    """Accuracy on the validation parts, by which settings are chosen."""
-    return accuracy_table(records, "valid")
-
-
 def unknown_table(records: Sequence[Record]) -> Table | None:
     """How many questions a system could not answer, and how many it answered by the first of equal scores."""
     used = [

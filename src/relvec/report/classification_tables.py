@@ -6,24 +6,34 @@ from typing import Any
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
 from relvec.evaluation.records import Record, of_task
 from relvec.report.measured_systems import dataset_titles
-from relvec.report.published import PublishedRow, published
+from relvec.report.published import published
 from relvec.report.system_tables import measured, metric, side_by_side, system_table
 from relvec.report.table import Column, Table, Value
 
+_HOW = {
+    "mlp": "a perceptron on frozen vectors",
+    "fine-tuned": "the encoder trained on the dataset's training part",
+}
 AVERAGES = ("macro", "micro")
 MEANS = {f"mean/{average}": [f"{dataset}/{average}" for dataset in CLASSIFICATION_DATASETS] for average in AVERAGES}
 
 
-def frozen_table(records: Sequence[Record]) -> Table | None:
-    """Macro and micro F1 of classifiers on frozen vectors (the paper's Tables 3 and 8)."""
-    used = [record for record in of_task(records, "classification") if not _is_fine_tuned(record)]
-    return _f1_table(used, "with a perceptron on frozen vectors", published("classification"))
-
-
-def fine_tuned_table(records: Sequence[Record]) -> Table | None:
-    """Macro and micro F1 of encoders that were trained on each dataset itself, which is another task."""
-    used = [record for record in of_task(records, "classification") if _is_fine_tuned(record)]
-    return _f1_table(used, "with the encoder trained on the dataset's training part")
+def f1_table(records: Sequence[Record], classifier: str = "mlp") -> Table | None:
+    """Macro and micro F1 on frozen vectors (the paper's Tables 3 and 8), or of encoders trained on each dataset."""
+    used = [
+        record
+        for record in of_task(records, "classification")
+        if record.settings.get("classifier", "mlp") == classifier
+    ]
+    columns = _f1_columns(used)
+    return system_table(
+        measured(used, columns, MEANS, order="mean/macro"),
+        columns,
+        f"Macro / micro F1 (%) on the test parts, with {_HOW[classifier]}; the mean is that of the paper's five "
+        "datasets. EVALution has the class part of, which the paper's Table 1 leaves out and its macro F1 counts.",
+        published=published("classification") if classifier == "mlp" else (),
+        means=MEANS,
+    )
 
 
 def weighted_table(records: Sequence[Record]) -> Table | None:
@@ -73,22 +83,6 @@ def weighted_f1(record: Record) -> float | None:
     counted = [scores for name, scores in classes.items() if (record.dataset, name) != ("cogalexv", "random")]
     pairs = sum(scores.get("pairs", 0) for scores in counted)
     return sum(scores["f1"] * scores["pairs"] for scores in counted) / pairs if pairs else None
-
-
-def _is_fine_tuned(record: Record) -> bool:
-    return record.settings.get("classifier") == "fine-tuned"
-
-
-def _f1_table(records: Sequence[Record], how: str, theirs: Sequence[PublishedRow] = ()) -> Table | None:
-    columns = _f1_columns(records)
-    return system_table(
-        measured(records, columns, MEANS, order="mean/macro"),
-        columns,
-        f"Macro / micro F1 (%) on the test parts, {how}; the mean is that of the paper's five datasets. EVALution has "
-        "the class part of, which the paper's Table 1 leaves out and its macro F1 counts.",
-        published=theirs,
-        means=MEANS,
-    )
 
 
 def _f1_columns(records: Sequence[Record]) -> list[Column]:

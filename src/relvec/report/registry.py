@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from relvec.evaluation.records import Record
 from relvec.report import analogy_tables as analogy
@@ -40,18 +41,20 @@ TABLES: dict[str, TableKind] = {
             analogy.language_model_table,
             figures.language_model_bars,
         ),
-        TableKind("classification", _RELATIONS, relations.frozen_table, figures.macro_f1_bars, is_printed=True),
+        TableKind("classification", _RELATIONS, relations.f1_table, figures.macro_f1_bars, is_printed=True),
         TableKind(
             "classification_fine_tuned",
             f"{_RELATIONS}, fine-tuned encoders",
-            relations.fine_tuned_table,
+            partial(relations.f1_table, classifier="fine-tuned"),
             is_printed=True,
         ),
         TableKind("classification_weighted", f"{_RELATIONS}, weighted F1", relations.weighted_table),
         TableKind("classification_classes", f"{_RELATIONS} by class", relations.class_table),
         TableKind("mapping", "Relation mapping", other_tables.mapping_table, is_printed=True),
         TableKind("validation_loss", "Validation loss", other_tables.loss_table),
-        TableKind("analogy_valid", "Analogy questions, validation parts", analogy.validation_table),
+        TableKind(
+            "analogy_valid", "Analogy questions, validation parts", partial(analogy.accuracy_table, part="valid")
+        ),
     )
 }
 """Every table of the report, in the order of the page."""
