@@ -92,7 +92,7 @@ def _opened(folder: Path, meta: IndexMeta, mapped: bool) -> Stored:
     files = (meta.vectors_file(folder), meta.vectors_bytes), (meta.pairs_file(folder), meta.pairs_bytes)
     # A mapped file that was cut short would end the process when it is searched.
     for path, size in files:
-        if not path.is_file() or path.stat().st_size != size:
+        if _size(path) != size:
             raise RelvecError(f"{path} is missing or cut short; {REBUILD}.")
     vectors = VectorStore.read(meta.vectors_file(folder), KINDS[meta.kind], mapped=mapped)
     pairs = PairVocabulary.read(meta.pairs_file(folder))
@@ -139,6 +139,13 @@ def write_folder(folder: Path, vectors: VectorStore, pairs: PairVocabulary, made
             with suppress(OSError):  # some systems keep a file that a reader has open; the next writer removes it
                 old.unlink(missing_ok=True)
     return meta
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # a writer may have taken it away at this very moment
+        return -1
 
 
 def _version(file: Path) -> int:
