@@ -41,6 +41,7 @@ def test_json_holds_every_table(runs: Path, save_analogy: Save, tmp_path: Path) 
     assert list(tables) == ["analogy"]
     assert tables["analogy"][0]["system"] == "a"
     assert tables["analogy"][0]["u2"] is None
+    assert tables["analogy"][0]["sat_mark"] == ""
     assert tables["analogy"][-1]["origin"].startswith("published")
 
 

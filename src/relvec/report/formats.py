@@ -99,13 +99,14 @@ def plain(table: Table) -> pd.DataFrame:
         for column in table.columns:
             key = _key(column.key) if table.has_origin else column.title
             value = row.values.get(column.key, Value(nan))
-            spread = {"sd": value.deviation, "low": value.low, "high": value.high, "mark": value.mark or None}
+            mark = value.mark if column.key in row.values else None
+            spread = {"sd": value.deviation, "low": value.low, "high": value.high, "mark": mark}
             cells[key] = value.mean
             cells |= {f"{key}_{part}": found for part, found in spread.items()}
         rows.append(cells | ({"origin": row.origin or "measured"} if table.has_origin else {}))
     frame = pd.DataFrame(rows).round(4)
-    unused = [name for name in frame if re.search("_(sd|low|high|mark)$", name) and frame[name].isna().all()]
-    return frame.drop(columns=unused)
+    is_empty = (frame.isna() | (frame == "")).all()
+    return frame.drop(columns=[name for name in frame if is_empty[name] and re.search("_(sd|low|high|mark)$", name)])
 
 
 def as_csv(table: Table) -> str:
