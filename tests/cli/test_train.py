@@ -96,7 +96,7 @@ def test_merge_makes_one_adapter_of_a_pile(relvec: Relvec, tiny_folder: Path, da
     for base, run in ((tiny_folder, lower), (lower, upper)):
         assert relvec("train", "--data", data, "--base", base, "--lora", "2", "-o", run, *QUICK).code == 0
     assert relvec("merge", upper, "--lora", "4", "-o", both).code == 0
-    assert adapter_config(both)["base_model_name_or_path"] == str(tiny_folder)
+    assert adapter_config(both).base_model_name_or_path == str(tiny_folder)
     one, pile = TorchRelBERT.from_pretrained(both), TorchRelBERT.from_pretrained(upper)
     assert one.training_record["recipe"]["started_from"] == str(lower)
     name = "encoder.layer.0.attention.self.query.weight"
@@ -134,7 +134,7 @@ def test_merge_finds_the_base_of_an_adapter_from_any_working_directory(
     monkeypatch.chdir(tmp_path)
     result = relvec("merge", "run", "--lora", "2", "-o", "merged")
     assert result.code == 0, result.err
-    assert adapter_config(tmp_path / "merged")["base_model_name_or_path"] == str(tiny_folder)
+    assert adapter_config(tmp_path / "merged").base_model_name_or_path == str(tiny_folder)
     assert str(tiny_folder) not in (tmp_path / "merged/README.md").read_text()
 
 

@@ -123,12 +123,12 @@ def test_a_broken_adapter_configuration_is_refused(tiny_folder: Path, tmp_path: 
         TorchRelBERT.from_pretrained(folder)
 
 
-@pytest.mark.parametrize("broken", [{"r": 0}, {"r": "2"}, {"lora_alpha": None}, {"base_model_name_or_path": None}])
+@pytest.mark.parametrize("broken", [{"r": 0}, {"lora_alpha": None}, {"base_model_name_or_path": None}])
 def test_an_adapter_without_rank_alpha_or_base_is_refused(
     tiny_folder: Path, tmp_path: Path, broken: dict[str, object]
 ) -> None:
     folder = write_adapter(tmp_path / "adapter", tiny_folder)
     config = json.loads((folder / CONFIG_NAME).read_text())
     (folder / CONFIG_NAME).write_text(json.dumps(config | broken))
-    with pytest.raises(RelvecError, match="names no base, or no rank and alpha above 0; fetch it again"):
+    with pytest.raises(RelvecError, match=r"cannot be read \(.* is .*\); fetch it again"):
         TorchRelBERT.from_pretrained(folder)

@@ -239,7 +239,7 @@ def test_an_adapter_finds_its_base_from_any_working_directory(
     monkeypatch.chdir(tiny_folder.parent)
     make_trainer(folder=Path(tiny_folder.name), lora_rank=2).fit()
     monkeypatch.chdir(tmp_path)
-    assert adapter_config(tmp_path / "trained")["base_model_name_or_path"] == str(tiny_folder)
+    assert adapter_config(tmp_path / "trained").base_model_name_or_path == str(tiny_folder)
     assert TorchRelBERT.from_pretrained("trained").training_record["base"] == tiny_folder.name
     assert str(tiny_folder) not in (tmp_path / "trained" / "README.md").read_text()
 

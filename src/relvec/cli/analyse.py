@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from relvec.cli.evaluate_options import Runs, typed_command
-from relvec.cli.options import DataDir, Device, Json, Model, SeedOption
+from relvec.cli.options import BackendOption, DataDir, Device, Json, Model, SeedOption
 from relvec.cli.output import print_json, show
 from relvec.errors import RelvecError, needed_for, one_of
 from relvec.hub.catalogue import DEFAULT_MODEL
@@ -67,6 +67,7 @@ def draw_relation_map(
     seed: SeedOption = 0,
     data_dir: DataDir = None,
     device: Device = None,
+    backend: BackendOption = "auto",
     json: Json = False,
 ) -> None:
     """Draw the vectors of some relations in the plane, and write where they lie."""
@@ -81,7 +82,9 @@ def draw_relation_map(
     if coordinates.exists() and not coordinates.read_bytes().startswith(",".join(COLUMNS).encode()):
         raise RelvecError(f"The coordinates would take the place of {coordinates}; give the picture another name.")
     groups = load_groups(data, relation or [], data_dir=data_dir, limit=limit)
-    found = relation_map(ModelVectors(RelBERT.from_pretrained(model, device=device)), groups, wanted, seed)
+    found = relation_map(
+        ModelVectors(RelBERT.from_pretrained(model, backend=backend, device=device)), groups, wanted, seed
+    )
     draw_map(found, output)
     found.save_coordinates(coordinates)
     if json:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import DataDir, Device, Json, with_shared_options
+from relvec.cli.options import BackendOption, DataDir, Device, Json, with_shared_options
 from relvec.cli.output import print_json, show
 from relvec.cli.train import plan_rows
 from relvec.distillation.settings import DistillationSettings
@@ -39,6 +39,7 @@ def distill(
     settings: DistillationSettings,
     data_dir: DataDir = None,
     device: Device = None,
+    backend: BackendOption = "auto",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the size of the run.")] = False,
     json: Json = False,
 ) -> None:
@@ -61,7 +62,7 @@ def distill(
         benchmarks=benchmarks,
     )
     distiller = make_distiller(
-        teacher, student, output, sources, settings, template=template, pooling=pooling, device=device
+        teacher, student, output, sources, settings, template=template, pooling=pooling, device=device, backend=backend
     )
     if dry_run:
         plan = make_plan(distiller)

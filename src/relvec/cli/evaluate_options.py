@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.options import DataDir, Device, Json
+from relvec.cli.options import BackendOption, DataDir, Device, Json
 from relvec.cli.output import show
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
@@ -73,6 +73,7 @@ class Chosen:
                 dtype=self.dtype or "float32",
                 name=run.name,
                 device=run.device,
+                backend=run.backend,
             )
         from relvec.baselines.baseline import Context
         from relvec.baselines.registry import BASELINES, chosen_settings
@@ -90,6 +91,7 @@ class Run:
     runs: Runs = Path("runs")
     name: Annotated[str, typer.Option(help="What tables call this system; seeds of one system share the name.")] = ""
     device: Device = None
+    backend: BackendOption = "auto"
     json: Json = False
 
     def evaluate(self, tasks: "Sequence[Task[Any]]", chosen: Chosen, datasets: Sequence[str]) -> None:

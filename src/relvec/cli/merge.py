@@ -35,7 +35,7 @@ def merge(
         folder = resolve(models[0])
         recorded = merged.training_record.get("base")
         # An adapter's own name of its base holds in any working directory; the recorded one is as it was typed.
-        base = adapter_config(folder)["base_model_name_or_path"] if is_adapter(folder) else recorded
+        base = adapter_config(folder).base_model_name_or_path if is_adapter(folder) else recorded
         if not base:
             raise RelvecError(f"{models[0]} does not say what base it was trained from; write it with --lora 0.")
         plain = plain_base(base)

@@ -25,10 +25,12 @@ def distill(
     template: str | None = None,
     pooling: str | None = None,
     device: str | None = None,
+    backend: str = "auto",
     show_progress: bool | None = None,
 ) -> Course:
     """Teach the encoder `student` the vectors of the model `teacher`, and save it to the folder `output`.
 
+    `backend` is the teacher's.
     The student has the teacher's template and pooling unless told otherwise. The same call again resumes a killed run.
 
     >>> few = Sources(limit=20)
@@ -37,7 +39,7 @@ def distill(
     ['correlation', 'cosine']
     """
     made = make_distiller(
-        teacher, student, output, sources, settings, template=template, pooling=pooling, device=device
+        teacher, student, output, sources, settings, template=template, pooling=pooling, device=device, backend=backend
     )
     return made.fit(show_progress)
 
@@ -52,12 +54,13 @@ def make_distiller(
     template: str | None = None,
     pooling: str | None = None,
     device: str | None = None,
+    backend: str = "auto",
     cache_folder: str | Path | None = None,
 ) -> Distiller:
     """The distiller of a run; whatever can go wrong before the first pair is encoded goes wrong here."""
     sources, settings = sources or Sources(), settings or DistillationSettings()
     pool = make_pool(sources, settings.seed)
-    model = RelBERT.from_pretrained(teacher, device=device)
+    model = RelBERT.from_pretrained(teacher, backend=backend, device=device)
     learner = load_student(student, model, template=template, pooling=pooling, device=device)
     # An adapter is of no use without the place of its base; elsewhere that is nobody's business.
     is_private = expanded(student).exists() and not settings.lora_rank

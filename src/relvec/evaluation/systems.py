@@ -106,11 +106,14 @@ def model_system(
     dtype: str = "float32",
     name: str = "",
     device: str | None = None,
+    backend: str = "auto",
     batch_size: int = BATCH_SIZE,
     show_progress: bool | None = None,
 ) -> System:
     """A RelBERT by name, folder or hub id, perhaps with another prompt; its encodings are kept on disk."""
-    model = RelBERT.from_pretrained(source, template=template, pooling=pooling, device=device, dtype=dtype)
+    model = RelBERT.from_pretrained(
+        source, backend=backend, template=template, pooling=pooling, device=device, dtype=dtype
+    )
     name = name or told(_folder_name(source), f"template {template}" if template else "", pooling or "")
     vectors = ModelVectors(model, name=name, batch_size=batch_size, show_progress=show_progress)
     facts = model_facts(model, source)
@@ -119,7 +122,7 @@ def model_system(
 
 def model_facts(model: RelBERT, source: str) -> dict[str, Any]:
     """What describes a model in a report; an encoder that was never tuned on relations is `vanilla`."""
-    is_tuned = bool(relbert_config(resolve(source)))
+    is_tuned = relbert_config(resolve(source)) is not None
     training = model.training_record
     recipe = training.get("recipe", {})
     facts = {

@@ -3,13 +3,15 @@
 Merging is one matrix product for each adapted layer, so encoding needs no training library.
 """
 
-import json
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
 
 from relvec.errors import RelvecError
 from relvec.hub.models import resolve
+from relvec.settings import Settings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -21,37 +23,33 @@ KEY_PREFIX = "base_model.model."
 _PLAIN_ONLY = ("use_dora", "rank_pattern", "alpha_pattern", "fan_in_fan_out", "layer_replication", "modules_to_save")
 
 
+class AdapterConfig(Settings, extra="allow"):
+    """What decides a plain LoRA; PEFT writes more, which is kept but not used."""
+
+    base_model_name_or_path: str
+    r: Annotated[int, Field(ge=1)]
+    lora_alpha: Annotated[float, Field(gt=0)]
+    peft_type: Any = None
+    use_rslora: bool = False
+    bias: str = "none"
+
+    @property
+    def scale(self) -> float:
+        """How much of the low-rank product is added to a weight: alpha / r, or alpha / sqrt(r) if rank-stabilised."""
+        return self.lora_alpha / (self.r**0.5 if self.use_rslora else self.r)
+
+
 def is_adapter(folder: Path) -> bool:
     return (folder / CONFIG_NAME).is_file()
 
 
-def adapter_config(folder: Path) -> dict[str, Any]:
+def adapter_config(folder: Path) -> AdapterConfig:
     """The adapter's settings, once it is known to be a plain LoRA."""
-    try:
-        config: dict[str, Any] = json.loads((folder / CONFIG_NAME).read_text(encoding="utf-8"))
-        missing = {"r", "lora_alpha", "base_model_name_or_path"} - config.keys()
-    except (ValueError, AttributeError) as error:
-        raise RelvecError(f"{folder / CONFIG_NAME} is not the JSON of an adapter; fetch it again.") from error
-    if missing:
-        raise RelvecError(f"{folder / CONFIG_NAME} lacks {', '.join(sorted(missing))}; fetch it again.")
-    if not (
-        _is_size(config["r"]) and _is_size(config["lora_alpha"]) and isinstance(config["base_model_name_or_path"], str)
-    ):
-        raise RelvecError(f"{folder / CONFIG_NAME} names no base, or no rank and alpha above 0; fetch it again.")
-    special = [name for name in _PLAIN_ONLY if config.get(name)]
-    if config.get("peft_type") != "LORA" or special or config.get("bias", "none") != "none":
+    config = AdapterConfig.from_json(folder / CONFIG_NAME, fix="fetch it again")
+    special = [name for name in _PLAIN_ONLY if (config.model_extra or {}).get(name)]
+    if config.peft_type != "LORA" or special or config.bias != "none":
         raise RelvecError(f"The adapter in {folder} is not a plain LoRA; merge it with the library that made it.")
     return config
-
-
-def _is_size(value: Any) -> bool:
-    return isinstance(value, int | float) and value > 0
-
-
-def adapter_scale(config: dict[str, Any]) -> float:
-    """How much of the low-rank product is added to a weight: alpha / r, or alpha / sqrt(r) if rank-stabilised."""
-    rank = config["r"]
-    return float(config["lora_alpha"] / (rank**0.5 if config.get("use_rslora") else rank))
 
 
 def adapted_layers(names: Collection[str], path: Path) -> list[str]:
@@ -70,7 +68,7 @@ def plain_base(model: str) -> str:
     True
     """
     adapters, _ = adapters_and_base(resolve(model))
-    return str(adapter_config(adapters[-1])["base_model_name_or_path"]) if adapters else model
+    return adapter_config(adapters[-1]).base_model_name_or_path if adapters else model
 
 
 def adapters_and_base(folder: Path, show_progress: bool | None = None) -> tuple[list[Path], Path]:
@@ -80,7 +78,7 @@ def adapters_and_base(folder: Path, show_progress: bool | None = None) -> tuple[
         if any(folder.samefile(above) for above in adapters):
             raise RelvecError(f"The adapter {folder} stands on itself; name its true base in its {CONFIG_NAME}.")
         adapters.append(folder)
-        folder = resolve(adapter_config(folder)["base_model_name_or_path"], show_progress=show_progress)
+        folder = resolve(adapter_config(folder).base_model_name_or_path, show_progress=show_progress)
     return adapters, folder
 
 
@@ -90,7 +88,7 @@ def merge_adapter(encoder: "PreTrainedModel", folder: Path) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    scale = adapter_scale(adapter_config(folder))
+    scale = adapter_config(folder).scale
     path = folder / WEIGHTS_NAME
     try:
         tensors = load_file(path)

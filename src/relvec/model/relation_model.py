@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 from relvec.errors import RelvecError, UnknownWordsWarning
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.model.backends import UnsupportedModelError, open_model
-from relvec.model.stored import StoredModel
 from relvec.pairs import Pair, Prototype, Relation, as_relation, as_relations, as_word, is_single, turned
 from relvec.pooling import check_pooling
 from relvec.progress import progress_bar
 from relvec.prompts import Template, TokenizedTemplate
 from relvec.prompts.tokenized import PromptTokenizer
 from relvec.similarity import Ranked, Scoring, Solution, Vectors, check_scoring, cosine, normalized, ranked
+
+if TYPE_CHECKING:
+    from relvec.model.stored import StoredModel
 
 BATCH_SIZE = 64
 
@@ -101,7 +103,7 @@ class RelBERT(ABC):
 
     @classmethod
     def open(
-        cls, stored: StoredModel, *, template: Any = None, pooling: str | None = None, device: Any, dtype: Any
+        cls, stored: "StoredModel", *, template: Any = None, pooling: str | None = None, device: Any, dtype: Any
     ) -> Self:
         """The model of a folder, or `UnsupportedModelError` where this backend does not know it."""
         raise UnsupportedModelError(stored.kind)

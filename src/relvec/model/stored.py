@@ -5,10 +5,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from pydantic import Field
+
 from relvec.errors import RelvecError
 from relvec.hub.models import resolve
 from relvec.model.adapter import adapters_and_base
 from relvec.prompts import DEFAULT_TEMPLATE, Template
+from relvec.settings import Settings
+
+
+class RelbertConfig(Settings, extra="ignore", coerce_numbers_to_str=False):
+    """The entry `relbert_config` of config.json, in the spelling of the published checkpoints."""
+
+    template: str = ""
+    template_tokens: list[str] | None = None
+    aggregation_mode: str = "average"
+    training: dict[str, Any] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -23,8 +35,8 @@ class StoredModel:
     name: str
     folder: Path
     config: dict[str, Any]
-    settings: dict[str, Any]
-    """The entry `relbert_config`; empty for an encoder that was never tuned on relations."""
+    settings: RelbertConfig | None
+    """None for an encoder that was never tuned on relations."""
     adapters: list[Path]
     """Folders of adapters, the uppermost first."""
     base: Path
@@ -46,45 +58,30 @@ class StoredModel:
     @property
     def template(self) -> Template:
         """The stored prompt; the paper's template 4 for a plain encoder."""
-        return Template.from_config(self.settings) if "template" in self.settings else Template.of(DEFAULT_TEMPLATE)
+        if self.settings is None or not self.settings.template:
+            return Template.of(DEFAULT_TEMPLATE)
+        return Template.from_config(self.settings.as_dict())
 
     @property
     def pooling(self) -> str:
-        return str(self.settings.get("aggregation_mode", "average"))
+        return self.settings.aggregation_mode if self.settings else "average"
 
     @property
     def training_record(self) -> dict[str, Any]:
-        return dict(self.settings.get("training", {}))
+        return dict(self.settings.training) if self.settings else {}
 
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The content of a folder's config.json."""
     path = folder / "config.json"
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, TypeError, ValueError) as error:
         raise RelvecError(f"{path} describes no encoder ({error}); use a folder of transformers.") from error
-    if not isinstance(config, dict):
-        raise RelvecError(f"{path} describes no encoder; use a folder of transformers.")
-    return config
 
 
-def relbert_config(folder: Path) -> dict[str, Any]:
-    """The prompt and pooling that a checkpoint carries; empty for a plain encoder."""
-    settings = read_config(folder).get("relbert_config") or {}
-    place = f"relbert_config in {folder / 'config.json'}"
-    if not isinstance(settings, dict):
-        raise RelvecError(f"{place} is broken; give it template and aggregation_mode.")
-    _check_kinds(settings, {"template": str, "aggregation_mode": str, "training": dict}, place)
-    _check_kinds(settings.get("training", {}), {"base": str, "recipe": dict, "metrics": dict}, f"training of {place}")
-    tokens = settings.get("template_tokens")
-    if tokens is not None and not (isinstance(tokens, list) and all(isinstance(token, str) for token in tokens)):
-        raise RelvecError(f"template_tokens of {place} is {tokens!r}; give a list of tokens.")
-    return settings
-
-
-def _check_kinds(settings: dict[str, Any], kinds: dict[str, type], place: str) -> None:
-    for name, kind in kinds.items():
-        if name in settings and not isinstance(settings[name], kind):
-            meant = "a text" if kind is str else "entries by name"
-            raise RelvecError(f"{name} of {place} is {settings[name]!r}; give {meant}, or leave it out.")
+def relbert_config(folder: Path) -> RelbertConfig | None:
+    """The prompt and pooling that a checkpoint carries; None for a plain encoder."""
+    found = read_config(folder).get("relbert_config")
+    where = f"relbert_config in {folder / 'config.json'}: "
+    return RelbertConfig.checked(found if isinstance(found, dict) else {"template": found}, where) if found else None

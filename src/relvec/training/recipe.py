@@ -138,5 +138,6 @@ def saved_recipe(folder: Path) -> dict[str, Any]:
 
     if not (folder / "config.json").is_file():
         return {}
-    recipe: dict[str, Any] = relbert_config(folder).get("training", {}).get("recipe", {})
+    settings = relbert_config(folder)
+    recipe: dict[str, Any] = settings.training.get("recipe", {}) if settings else {}
     return recipe

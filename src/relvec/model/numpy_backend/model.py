@@ -2,8 +2,9 @@
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any, Self
 
 import numpy as np
@@ -80,16 +81,31 @@ class NumpyRelBERT(RelBERT):
         decisive = self._beside_the_weights(self.tokenizer.get_vocab(), self._config)
         return hashlib.sha256(f"{decisive} {self._weights.checksum()}".encode()).hexdigest()
 
+    def _encoding(self) -> AbstractContextManager[Any]:
+        """With one thread in each matrix product: several would wait for each other, and for ours."""
+        from threadpoolctl import threadpool_limits
+
+        return threadpool_limits(1, "blas")
+
+    def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterable[Vectors]:
+        """Threads have a batch each, or a share of one."""
+        threads = os.cpu_count() or 1
+        if threads < 2 or len(batches) < threads:
+            return map(self._vectors_of_batch, batches)
+        return self._side_by_side(threads, batches)
+
+    def _side_by_side(self, threads: int, batches: Sequence[Sequence[Sequence[int]]]) -> Iterator[Vectors]:
+        with ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(self._vectors_of_share, batches)
+
     def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
-        """Threads share the pairs, not each matrix product: on a busy machine they would wait for each other there."""
         threads = min(os.cpu_count() or 1, len(token_ids) // PAIRS_PER_THREAD)
         if threads < 2:
             return self._vectors_of_share(token_ids)
         vectors = np.empty((len(token_ids), self.dim), dtype=np.float32)
-        with ThreadPoolExecutor(threads) as pool:
-            shares = [token_ids[first::threads] for first in range(threads)]
-            for first, share in enumerate(pool.map(self._vectors_of_share, shares)):
-                vectors[first::threads] = share
+        shares = [token_ids[first::threads] for first in range(threads)]
+        for first, share in enumerate(self._side_by_side(threads, shares)):
+            vectors[first::threads] = share
         return vectors
 
     def _vectors_of_share(self, token_ids: Sequence[Sequence[int]]) -> Vectors:

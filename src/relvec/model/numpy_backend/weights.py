@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.model.adapter import KEY_PREFIX, WEIGHTS_NAME, adapted_layers, adapter_config, adapter_scale
+from relvec.model.adapter import KEY_PREFIX, WEIGHTS_NAME, adapted_layers, adapter_config
 from relvec.model.backends import UnsupportedModelError
 from relvec.similarity import Vectors
 
@@ -71,7 +71,7 @@ class Weights:
         self._updates: dict[str, list[tuple[Matrix, Matrix]]] = {}
         self._adapters: list[tuple[TensorFile, np.float32]] = []
         for folder in adapters:
-            path, scale = folder / WEIGHTS_NAME, np.float32(adapter_scale(adapter_config(folder)))
+            path, scale = folder / WEIGHTS_NAME, np.float32(adapter_config(folder).scale)
             file = TensorFile(path)
             self._adapters.append((file, scale))
             for layer in adapted_layers(file.names(), path):
