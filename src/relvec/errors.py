@@ -53,8 +53,10 @@ class LeftOutWarning(UserWarning):
 
 
 @contextmanager
-def needed_for(what: str) -> Iterator[None]:
+def needed_for(what: str, extra: str = "") -> Iterator[None]:
     """Imports in this block that fail for want of an extra become one sentence with the command that brings it.
+
+    `extra` is the one to name where the work needs more than the first package that is missing.
 
     >>> with needed_for("Training"):
     ...     raise ModuleNotFoundError(name="torch.nn")
@@ -67,7 +69,7 @@ def needed_for(what: str) -> Iterator[None]:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
             raise
-        raise RelvecError(f"{what} needs {package}; run pip install 'relvec[{EXTRAS[package]}]'.") from error
+        raise RelvecError(f"{what} needs {package}; run pip install 'relvec[{extra or EXTRAS[package]}]'.") from error
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -44,7 +44,7 @@ def train(
             raise RelvecError(f"--set {setting} has no value; write --set name=value.")
         changes[name] = value
     recipe = (Recipe.from_toml(config) if config else Recipe()).changed(changes)
-    with needed_for("Training"):
+    with needed_for("Training", "train"):
         from relvec.training import run
     if dry_run:
         plan = run.plan_training(recipe, output, data_dir)

@@ -21,5 +21,5 @@ def __getattr__(name: str) -> Any:
     """Import on first use: the list of losses, below this package, is read by commands that need no torch."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with needed_for("Training"):
+    with needed_for("Training", "train"):
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
