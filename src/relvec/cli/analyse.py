@@ -5,11 +5,10 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.evaluate_options import Runs, typed_command
-from relvec.cli.options import BackendOption, DataDir, Device, Json, Model, SeedOption
-from relvec.cli.output import print_json, show
+from relvec.cli.evaluate import Runs, typed_command
+from relvec.cli.options import DataDir, Encoder, Jobs, Json, SeedOption, with_shared_options
+from relvec.cli.output import Table, show
 from relvec.errors import RelvecError, needed_for, one_of
-from relvec.hub.catalogue import DEFAULT_MODEL
 
 app = typer.Typer(help="Look into a model: relations it never saw, a map of its vectors.", no_args_is_help=True)
 
@@ -26,7 +25,7 @@ def unseen(
     data_dir: DataDir = None,
     runs: Runs = Path("runs"),
     seed: SeedOption = 0,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Classifiers trained at once; by default one a core.")] = None,
+    jobs: Jobs = None,
     json: Json = False,
 ) -> None:
     """Train with and without a category of relations; compare both on lexical relation classification.
@@ -51,13 +50,14 @@ def unseen(
     )
     scores = {"trained_on_all": found.trained_on_all, "trained_without": found.trained_without}
     title = f"F1 without category {category} (difference to the model trained on all)"
-    show(json, {"category": found.category, **scores}, found.columns(), found.rows(), title)
+    show(json, {"category": found.category, **scores}, Table(found.columns(), found.rows(), title))
 
 
 @app.command("map")
+@with_shared_options
 def draw_relation_map(
     output: Annotated[Path, typer.Option("--output", "-o", help="The picture: .svg or .png; a .csv goes beside it.")],
-    model: Model = DEFAULT_MODEL,
+    *,
     data: Annotated[
         str, typer.Option(help="Training data by name or path, or a classification dataset by name.")
     ] = "bundled",
@@ -66,15 +66,13 @@ def draw_relation_map(
     limit: Annotated[int, typer.Option(min=1, help="The most pairs of a relation.")] = 60,
     seed: SeedOption = 0,
     data_dir: DataDir = None,
-    device: Device = None,
-    backend: BackendOption = "auto",
+    encoder: Encoder,
     json: Json = False,
 ) -> None:
     """Draw the vectors of some relations in the plane, and write where they lie."""
     from relvec.analyses.map_picture import check_picture, draw_map
     from relvec.analyses.relation_map import COLUMNS, METHODS, load_groups, relation_map
     from relvec.model.cached_vectors import ModelVectors
-    from relvec.model.relation_model import RelBERT
 
     wanted = one_of("method", method, METHODS)
     check_picture(output)
@@ -82,11 +80,9 @@ def draw_relation_map(
     if coordinates.exists() and not coordinates.read_bytes().startswith(",".join(COLUMNS).encode()):
         raise RelvecError(f"The coordinates would take the place of {coordinates}; give the picture another name.")
     groups = load_groups(data, relation or [], data_dir=data_dir, limit=limit)
-    found = relation_map(
-        ModelVectors(RelBERT.from_pretrained(model, backend=backend, device=device)), groups, wanted, seed
-    )
+    found = relation_map(ModelVectors(encoder.load(few_pairs=False)), groups, wanted, seed)
     draw_map(found, output)
     found.save_coordinates(coordinates)
     if json:
-        print_json({"system": found.system, "method": found.method, "points": found.points()})
+        show(json, {"system": found.system, "method": found.method, "points": found.points()})
     typer.echo(f"{len(found.pairs):,} pairs of {len(groups)} relations -> {output}", err=True)

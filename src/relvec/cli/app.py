@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Annotated
 
@@ -14,30 +14,30 @@ from relvec.errors import RelvecError, needed_for
 
 _STOPPED = 130  # the exit code of Ctrl-C
 
-# Each is a module of this package, with a function of that name or an `app` of several commands.
-COMMANDS = (
-    "similarity",
-    "solve",
-    "neighbours",
-    "complete",
-    "embed",
-    "train",
-    "merge",
-    "distill",
-    "baselines",
-    "report",
-    "models",
-    "fetch",
-    "prompt",
-    "index",
-    "evaluate",
-    "analyse",
-    "data",
-    "cache",
-)
+COMMANDS = {
+    "similarity": "similarity",
+    "solve": "similarity",
+    "neighbours": "neighbours",
+    "complete": "neighbours",
+    "embed": "embed",
+    "train": "train",
+    "merge": "models",
+    "distill": "distill",
+    "baselines": "baselines",
+    "report": "report",
+    "models": "models",
+    "fetch": "models",
+    "prompt": "prompt",
+    "index": "index",
+    "evaluate": "evaluate",
+    "analyse": "analyse",
+    "data": "data",
+    "cache": "cache",
+}
+"""The modules of the commands; each has a function of the command's name, or an `app` of several commands."""
 
 
-def make_app(commands: Sequence[str] = COMMANDS) -> typer.Typer:
+def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     """The application with some of its commands, whose modules are imported here.
 
     >>> [command.callback.__name__ for command in make_app(["similarity"]).registered_commands]
@@ -52,7 +52,7 @@ def make_app(commands: Sequence[str] = COMMANDS) -> typer.Typer:
     )
     app.callback()(_options)
     for name in commands:
-        module = import_module(f"relvec.cli.{name}")
+        module = import_module(f"relvec.cli.{COMMANDS[name]}")
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name)
         else:

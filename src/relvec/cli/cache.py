@@ -3,7 +3,7 @@
 import typer
 
 from relvec.cli.options import Json
-from relvec.cli.output import show
+from relvec.cli.output import Table, show
 from relvec.storage.cache import cache_folder, cache_info, clear_cache
 
 app = typer.Typer(help="Show or empty the cache of computed vectors and scores.", no_args_is_help=True)
@@ -17,9 +17,8 @@ def info(json: Json = False) -> None:
         | {"megabytes": round(space.value_bytes / 1e6, 1)}
         for space in cache_info()
     ]
-    columns = ["what", "of", "entries", "MB"]
-    rows = [[str(value) for value in space.values()] for space in spaces]
-    show(json, spaces, columns, rows, title=str(cache_folder()))
+    rows = [space.values() for space in spaces]
+    show(json, spaces, Table(["what", "of", "entries", "MB"], rows, str(cache_folder())))
 
 
 @app.command()

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from relvec.cli.options import DataDir, Json
-from relvec.cli.output import print_table, show
+from relvec.cli.output import Table, facts_table, show
 from relvec.data.overlap import audit, benchmark_pairs, near_pairs
 from relvec.data.rated import RatedRelation
 from relvec.data.readers import KINDS
@@ -26,10 +26,10 @@ def list_sources(json: Json = False) -> None:
         row = {"name": source.name, **counts, "licence": source.licence}
         rows.append({**row, "source": where, "description": source.description})
     empty = [""] * (1 + len(_counts([])))
-    table = [["-" if value is None else str(value) for value in row.values()] for row in rows]
+    table = [list(row.values()) for row in rows]
     table.append(["<path>", *empty, "yours", f"a file ({', '.join(KINDS)}), or a folder of them"])
     table.append(["<owner/name>", *empty, "hub", "a dataset in the form of the authors'"])
-    show(json, rows, [name.replace("_", " ") for name in rows[0]], table)
+    show(json, rows, Table([name.replace("_", " ") for name in rows[0]], table))
 
 
 @app.command()
@@ -53,13 +53,11 @@ def check(
     problems = [asdict(problem) for problem in audit(relations, known)]
     near = sorted(":".join(pair) for pair in near_pairs(relations, known)) if known else []
     counts = _counts(relations)
-    table = [[name.replace("_", " "), str(count)] for name, count in counts.items()]
-    table.append(["problems", str(len(problems))])
-    table.append(["in a benchmark in other forms", str(len(near)) if known else "-"])
-    found = {"source": source, **counts, "in_a_benchmark_in_other_forms": near, "problems": problems}
-    show(json, found, ["count", source], table)
-    if problems and not json:
-        print_table(list(problems[0]), [list(problem.values()) for problem in problems])
+    told = {**counts, "problems": len(problems), "in_a_benchmark_in_other_forms": len(near) if known else None}
+    tables = [facts_table(told, ("count", source))]
+    if problems:
+        tables.append(Table(list(problems[0]), [problem.values() for problem in problems]))
+    show(json, {"source": source, **counts, "in_a_benchmark_in_other_forms": near, "problems": problems}, *tables)
     if not known:
         typer.echo("Not compared with the benchmarks: give their folder with --data-dir or RELVEC_DATA.", err=True)
     if problems:

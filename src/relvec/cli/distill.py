@@ -1,13 +1,13 @@
 """relvec distill: a small encoder learns the vectors of a large one."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from relvec.cli.options import BackendOption, DataDir, Device, Json, with_shared_options
-from relvec.cli.output import print_json, show
-from relvec.cli.train import plan_rows
+from relvec.cli.options import BackendOption, DryRun, Run, with_shared_options
+from relvec.cli.output import plan_table, show
+from relvec.distillation.pool import Sources
 from relvec.distillation.settings import DistillationSettings
 from relvec.hub.catalogue import DEFAULT_MODEL
 
@@ -21,62 +21,39 @@ def distill(
     student: Annotated[str, typer.Option(help="The encoder to start from: a name, a folder or a hub id.")] = "minilm",
     template: Annotated[str | None, typer.Option(help="The student's template; by default the teacher's.")] = None,
     pooling: Annotated[str | None, typer.Option(help="The student's pooling; by default the teacher's.")] = None,
-    pairs: Annotated[list[str] | None, typer.Option(help="A file of pairs; may be repeated.")] = None,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(help="Relations whose pairs are taken, as in `relvec train`; bundled if there are no --pairs."),
-    ] = None,
-    wordnet: Annotated[Path | None, typer.Option(help="A folder with data.noun and its like: adds WordNet.")] = None,
-    limit: Annotated[
-        int, typer.Option(help="How many pairs at most; WordNet gives what the rest leaves free.")
-    ] = 100_000,
-    shuffled: Annotated[float, typer.Option(help="Random pairs of their words to add, as a share.")] = 0.2,
+    *,
+    sources: Sources,
     one_direction: Annotated[bool, typer.Option("--one-direction", help="Do not add the reversed pairs.")] = False,
     exclude_benchmark_pairs: Annotated[
         bool, typer.Option("--exclude-benchmark-pairs", help="Leave out what the benchmarks of --data-dir have.")
     ] = False,
-    *,
     settings: DistillationSettings,
-    data_dir: DataDir = None,
-    device: Device = None,
     backend: BackendOption = "auto",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the size of the run.")] = False,
-    json: Json = False,
+    dry_run: DryRun = False,
+    run: Run,
 ) -> None:
     """Teach a small encoder the vectors of a large one; the same command again resumes an interrupted run."""
-    from relvec.data.overlap import benchmark_folder
-    from relvec.data.sources import DEFAULT_SOURCE
+    changes: dict[str, Any] = {"data_dir": run.data_dir, "both_directions": not one_direction}
+    if exclude_benchmark_pairs:
+        from relvec.data.overlap import benchmark_folder
 
-    benchmarks = benchmark_folder(data_dir) if exclude_benchmark_pairs else None
-    from relvec.distillation.pool import Sources
+        changes["benchmarks"] = benchmark_folder(run.data_dir)
+    if sources.files and "data" not in sources.model_fields_set:
+        changes["data"] = ()
     from relvec.distillation.run import make_distiller, make_plan
 
-    sources = Sources(
-        files=tuple(pairs or ()),
-        data=tuple(data or (() if pairs else (DEFAULT_SOURCE,))),
-        wordnet=wordnet,
-        data_dir=data_dir,
-        limit=limit,
-        shuffled=shuffled,
-        both_directions=not one_direction,
-        benchmarks=benchmarks,
-    )
-    distiller = make_distiller(
-        teacher, student, output, sources, settings, template=template, pooling=pooling, device=device, backend=backend
-    )
+    options: dict[str, Any] = {"template": template, "pooling": pooling, "device": run.device, "backend": backend}
+    distiller = make_distiller(teacher, student, output, sources.changed(changes), settings, **options)
     if dry_run:
         plan = make_plan(distiller)
-        show(json, plan, ["what", "how much"], plan_rows(plan))
+        show(run.json, plan, plan_table(plan))
         return
     course = distiller.fit()
     before, after = course.first, course.best
-    if json:
-        scores = {"correlation_before": before["correlation"], "correlation": after["correlation"]}
-        scores |= {"cosine_before": before["cosine"], "cosine": after["cosine"]}
-        print_json({"output": str(output), **scores, "step": course.best_step})
-        return
-    typer.echo(
+    scores = {"correlation_before": before["correlation"], "correlation": after["correlation"]}
+    scores |= {"cosine_before": before["cosine"], "cosine": after["cosine"]}
+    note = (
         f"correlation with the teacher's cosines {before['correlation']:.4f} -> {after['correlation']:.4f}, cosine to "
-        f"its vectors {before['cosine']:.4f} -> {after['cosine']:.4f} at step {course.best_step} -> {output}",
-        err=True,
+        f"its vectors {before['cosine']:.4f} -> {after['cosine']:.4f} at step {course.best_step} -> {output}"
     )
+    show(run.json, {"output": str(output), **scores, "step": course.best_step}, note=note)

@@ -1,15 +1,118 @@
 """relvec evaluate: a model or a baseline on the benchmarks."""
 
-from typing import Annotated
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.evaluate_options import Chosen, Datasets, Pooling, Run, Template
-from relvec.cli.options import Model, SeedOption, with_shared_options
+from relvec.cli.options import BackendOption, Jobs, Model, Run, SeedOption, with_shared_options
+from relvec.cli.output import Table, show
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
 
+if TYPE_CHECKING:
+    from relvec.baselines.baseline import Context
+    from relvec.evaluation.systems import System
+    from relvec.evaluation.task import Task
+    from relvec.settings import Settings
+
 app = typer.Typer(help="Score a model or a baseline on the benchmarks.", no_args_is_help=True)
+
+Template = Annotated[str | None, typer.Option(help="Another prompt for the model: 1 to 5, or a text.")]
+Pooling = Annotated[str | None, typer.Option(help="Another pooling for the model: average, average_no_mask or mask.")]
+Runs = Annotated[Path, typer.Option(help="The folder in which results are kept, for `relvec report`.")]
+Datasets = Annotated[
+    list[str] | None, typer.Option("--dataset", help="A dataset by name or path, by default all; may be repeated.")
+]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is evaluated: a model, perhaps with another prompt, or a baseline with its settings."""
+
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help=f"A model name (by default {DEFAULT_MODEL}), a folder or a hub id."),
+    ] = None
+    template: Template = None
+    pooling: Pooling = None
+    dtype: Annotated[
+        str | None, typer.Option(help="How the model computes: float32 (by default) or, often faster, bfloat16.")
+    ] = None
+    baseline: Annotated[
+        str | None, typer.Option(help="A baseline instead of a model; `relvec baselines` lists them.")
+    ] = None
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of the baseline, as name=value; may be repeated.", metavar="NAME=VALUE"),
+    ] = None
+
+    def baseline_settings(self, task: str) -> "Settings | None":
+        """Those of the baseline, None for a model; what does not fit together is refused before anything is read."""
+        if self.baseline is None:
+            if self.settings:
+                raise RelvecError("--set is for baselines; add --baseline, or leave it out.")
+            return None
+        if any(option is not None for option in (self.model, self.template, self.pooling, self.dtype)):
+            raise RelvecError("--baseline stands alone; leave out --model, --template, --pooling and --dtype.")
+        from relvec.baselines.registry import chosen_settings
+
+        return chosen_settings(self.baseline, self.settings or [], task)
+
+    def system(self, settings: "Settings | None", context: "Context", backend: str) -> "System":
+        """The model, or the baseline with its settings, that was asked for."""
+        if self.baseline is not None:
+            from relvec.baselines.registry import BASELINES
+
+            return BASELINES[self.baseline].build(settings, context)
+        from relvec.evaluation.systems import model_system
+
+        return model_system(
+            self.model or DEFAULT_MODEL,
+            template=self.template,
+            pooling=self.pooling,
+            dtype=self.dtype or "float32",
+            name=context.name,
+            device=context.device,
+            backend=backend,
+        )
+
+
+@dataclass(frozen=True)
+class EvaluationRun(Run):
+    """Where data comes from and results go, and how they are shown."""
+
+    backend: BackendOption = "auto"
+    runs: Runs = Path("runs")
+    name: Annotated[str, typer.Option(help="What tables call this system; seeds of one system share the name.")] = ""
+
+    def evaluate(self, tasks: "Sequence[Task[Any]]", chosen: Chosen, datasets: Sequence[str]) -> None:
+        """Run the chosen system on the datasets of tasks of one kind, and print a row for each record."""
+        from relvec.baselines.baseline import Context
+        from relvec.evaluation.task import run_task
+
+        task, command = tasks[0], typed_command()
+        settings = chosen.baseline_settings(task.name)
+        data = task.load(datasets, self.data_dir)
+        pairs = [pair for each in data.values() for pair in task.pairs(each)]
+        context = Context(pairs, task.name, self.name, self.data_dir, self.device)
+        system = chosen.system(settings, context, self.backend)
+        records = [record for each in tasks for record in run_task(each, system, data, self.runs, command)]
+        told = [
+            {**record.model_dump(include={"system", "dataset", "part", "settings"}), **record.metrics}
+            for record in records
+        ]
+        rows = [[cell(record) for cell in task.columns.values()] for record in records]
+        show(self.json, told, Table(list(task.columns), rows, f"{system.name}, {task.part} part"))
+
+
+def typed_command() -> str:
+    """The command as it was typed, to stand beside its numbers."""
+    return shlex.join(["relvec", *sys.argv[1:]])
 
 
 @app.command()
@@ -31,10 +134,9 @@ def analogy(
             help="Answers for unknown words: a system in --runs, or FILE:COLUMN.", metavar="SYSTEM|FILE:COLUMN"
         ),
     ] = None,
-    run: Run,
+    run: EvaluationRun,
 ) -> None:
     """Accuracy on analogy questions: SAT, U2, U4, Google, BATS."""
-    chosen.check("analogy")
     from relvec.evaluation.analogy import Analogy
 
     other = None
@@ -67,13 +169,12 @@ def classification(
         list[str] | None, typer.Option(help="A class to leave out, such as EVALution's `part of`; may be repeated.")
     ] = None,
     seed: SeedOption = 0,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Classifiers trained at once; by default one a core.")] = None,
-    run: Run,
+    jobs: Jobs = None,
+    run: EvaluationRun,
 ) -> None:
     """F1 on lexical relation classification: BLESS, CogALexV, EVALution, K&H+N, ROOT09."""
     if fine_tune and chosen.baseline is not None:
         raise RelvecError("A baseline has no encoder to fine-tune; leave out --fine-tune, or give --model.")
-    chosen.check("classification")
     from relvec.evaluation.classification import Classification
 
     fine_tuning = None
@@ -87,9 +188,8 @@ def classification(
 
 @app.command()
 @with_shared_options
-def mapping(chosen: Chosen, *, dataset: Datasets = None, run: Run) -> None:
+def mapping(chosen: Chosen, *, dataset: Datasets = None, run: EvaluationRun) -> None:
     """Accuracy on relation mapping: which term of one domain stands for which of another?"""
-    chosen.check("mapping")
     from relvec.evaluation.mapping import RelationMapping
 
     run.evaluate([RelationMapping()], chosen, dataset or [])
@@ -104,7 +204,7 @@ def loss(
     pooling: Pooling = None,
     data: Annotated[str, typer.Option(help="Training data by name, file, folder or hub id.")] = "semeval2012",
     loss: Annotated[str, typer.Option(help="triplet, infonce, infoloob or contrastive.")] = "triplet",
-    run: Run,
+    run: EvaluationRun,
 ) -> None:
     """Loss on the held-out pairs of training data, to choose prompts and recipes by."""
     from relvec.evaluation.validation_loss import ValidationLoss

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relvec.cli.options import BackendOption, Device, Json, Model, load_model
-from relvec.cli.output import show
-from relvec.hub.catalogue import DEFAULT_MODEL
+from relvec.cli.options import BatchEncoder, Encoder, Json, PairsFile, with_shared_options
+from relvec.cli.output import facts_table, show
 from relvec.index.kinds import KINDS, check_kind
 from relvec.io.tables import read_pairs, read_related_pairs
 from relvec.pairs import Pair
@@ -18,28 +17,15 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Make, change, import and export indexes of pairs.", no_args_is_help=True)
 
-Pairs = Annotated[
-    str, typer.Argument(help="A .csv, .tsv, .jsonl or .parquet file, lines of head:tail, or - for stdin.")
-]
 Folder = Annotated[Path, typer.Argument(help="The index folder.")]
 AnyFolder = Annotated[Path | None, typer.Argument(help="The index folder; by default the bundled one.")]
 NewFolder = Annotated[Path, typer.Option("--output", "-o", help="The index folder to write.")]
 Kind = Annotated[str, typer.Option(help=f"auto, or one of {', '.join(KINDS)}.")]
-BatchSize = Annotated[int, typer.Option(help="Pairs encoded at once.")]
-Truncate = Annotated[bool, typer.Option("--truncate", help="Cut pairs that are too long for the model.")]
 
 
 @app.command()
-def build(
-    pairs: Pairs,
-    output: NewFolder,
-    model: Model = DEFAULT_MODEL,
-    kind: Kind = "auto",
-    batch_size: BatchSize = 64,
-    truncate: Truncate = False,
-    device: Device = None,
-    backend: BackendOption = "auto",
-) -> None:
+@with_shared_options
+def build(pairs: PairsFile, output: NewFolder, *, kind: Kind = "auto", encoder: BatchEncoder) -> None:
     """Encode pairs and index them; a build that was killed resumes.
 
     A column named relation, if there is one, labels the pairs; of several labels of a pair the first is kept.
@@ -50,39 +36,31 @@ def build(
     check_unused(output)
     rows = read_related_pairs(pairs)
     check_kind(kind, len(rows))
-    loaded = load_model(model, device, backend=backend, few_pairs=False)
-    listed, relations = [pair for pair, _ in rows], [relation for _, relation in rows]
+    loaded = encoder.load(few_pairs=False)
     start = time.perf_counter()
-    done = build_index(loaded, listed, output, relations=relations, kind=kind, batch_size=batch_size, truncate=truncate)
+    listed, relations = zip(*rows, strict=True)
+    done = build_index(loaded, listed, output, relations=relations, kind=kind, **encoder.batches)
     _report(output, time.perf_counter() - start, done)
     _report_labels(rows)
 
 
 @app.command()
-def add(
-    index: Folder,
-    pairs: Pairs,
-    model: Model = DEFAULT_MODEL,
-    batch_size: BatchSize = 64,
-    truncate: Truncate = False,
-    device: Device = None,
-    backend: BackendOption = "auto",
-) -> None:
+@with_shared_options
+def add(index: Folder, pairs: PairsFile, *, encoder: BatchEncoder) -> None:
     """Append the pairs that an index does not have yet; those that it has keep their labels."""
     from relvec.index import extend_index
     from relvec.index.storage import read_meta
 
     rows = read_related_pairs(pairs)
     read_meta(index)
-    loaded = load_model(model, device, backend=backend, few_pairs=False)
-    listed, relations = [pair for pair, _ in rows], [relation for _, relation in rows]
-    added = extend_index(loaded, listed, index, relations=relations, batch_size=batch_size, truncate=truncate)
+    listed, relations = zip(*rows, strict=True)
+    added = extend_index(encoder.load(few_pairs=False), listed, index, relations=relations, **encoder.batches)
     typer.echo(f"{added:,} pairs added -> {index}", err=True)
     _report_labels(rows)
 
 
 @app.command()
-def remove(index: Folder, pairs: Pairs) -> None:
+def remove(index: Folder, pairs: PairsFile) -> None:
     """Take pairs out of an index."""
     from relvec.index import PairIndex
 
@@ -102,7 +80,7 @@ def info(index: AnyFolder = None, json: Json = False) -> None:
     meta = read_meta(folder)
     labels = PairVocabulary.read(meta.pairs_file(folder)).relations[1:]
     size = meta.vectors_bytes + meta.pairs_bytes
-    facts: dict[str, str | int | float] = {
+    facts = {
         "pairs": meta.count,
         "relation_labels": len(labels),
         "kind": meta.kind,
@@ -112,18 +90,17 @@ def info(index: AnyFolder = None, json: Json = False) -> None:
         "bytes": size,
         "bytes_a_pair": round(size / meta.count, 1),
     }
-    rows = [[name.replace("_", " "), str(value)] for name, value in facts.items()]
-    show(json, {**facts, "relations": labels}, ["what", str(folder)], rows)
+    show(json, {**facts, "relations": labels}, facts_table(facts, ("what", str(folder))))
 
 
 @app.command("import")
+@with_shared_options
 def import_(
     vectors: Annotated[Path, typer.Argument(help="Pair vectors: .npz, .parquet, .jsonl, or .txt and .bin (word2vec).")],
     output: NewFolder,
-    model: Model = DEFAULT_MODEL,
+    *,
     kind: Kind = "auto",
-    device: Device = None,
-    backend: BackendOption = "auto",
+    encoder: Encoder,
 ) -> None:
     """Make an index of vectors that the model made before."""
     from relvec.index import import_index
@@ -132,13 +109,14 @@ def import_(
 
     check_input(vectors)
     check_unused(output)
-    loaded = load_model(model, device, backend=backend)
+    loaded = encoder.load()
     start = time.perf_counter()
     import_index(vectors, output, model=loaded, kind=kind)
     _report(output, time.perf_counter() - start)
 
 
 @app.command()
+@with_shared_options
 def export(
     output: Annotated[
         Path,
@@ -147,26 +125,23 @@ def export(
         ),
     ],
     index: AnyFolder = None,
-    model: Model = DEFAULT_MODEL,
-    device: Device = None,
-    backend: BackendOption = "auto",
+    *,
+    encoder: Encoder,
 ) -> None:
     """Write the pairs of an index and their vectors; those of a compressed index are encoded again."""
     from relvec.index import PairIndex, export_index, export_pairs
     from relvec.io.files import check_place
     from relvec.io.vectors import check_output
 
-    if output.suffix.lower() == ".tsv":
-        check_place(output)
-        opened = PairIndex.load(index)
-        export_pairs(opened, output)
-        typer.echo(f"{len(opened):,} pairs -> {output}", err=True)
-        return
-    check_output(output)
+    is_pairs_alone = output.suffix.lower() == ".tsv"
+    (check_place if is_pairs_alone else check_output)(output)
     opened = PairIndex.load(index)
-    loaded = None if opened.is_exact else load_model(model, device, backend=backend, few_pairs=False)
-    export_index(opened, output, model=loaded)
-    typer.echo(f"{len(opened):,} pairs, {opened.dim} dimensions -> {output}", err=True)
+    if is_pairs_alone:
+        export_pairs(opened, output)
+    else:
+        export_index(opened, output, model=None if opened.is_exact else encoder.load(few_pairs=False))
+    held = "" if is_pairs_alone else f", {opened.dim} dimensions"
+    typer.echo(f"{len(opened):,} pairs{held} -> {output}", err=True)
 
 
 def _report_labels(rows: list[tuple[Pair, str]]) -> None:

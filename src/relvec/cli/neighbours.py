@@ -1,23 +1,24 @@
-"""relvec neighbours: which pairs of an index are related as the given ones are?"""
+"""relvec neighbours and complete: what an index knows of a relation."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from relvec.cli.options import BackendOption, Device, Json, Model, load_model, start_quickly
-from relvec.cli.output import pair_json, show
-from relvec.hub.catalogue import DEFAULT_MODEL
-from relvec.pairs import parse_pair
+from relvec.cli.options import Encoder, Json, start_quickly, with_shared_options
+from relvec.cli.output import Table, pair_json, show
+from relvec.errors import RelvecError
+from relvec.pairs import Pair, as_word, parse_pair
 
 Index = Annotated[Path | None, typer.Option(help="An index folder; by default the bundled vocabulary.")]
 
 
+@with_shared_options
 def neighbours(
     pairs: Annotated[list[str], typer.Argument(help="One or more examples of a relation, as head:tail.")],
+    *,
     k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many neighbours.")] = 10,
     index: Index = None,
-    model: Model = DEFAULT_MODEL,
     shared_words: Annotated[
         bool, typer.Option("--shared-words", help="Also pairs that share a word with the examples.")
     ] = False,
@@ -30,8 +31,7 @@ def neighbours(
             min=0, help="How many candidates of a compressed index are encoded again: by default 32, or 2k if more."
         ),
     ] = None,
-    device: Device = None,
-    backend: BackendOption = "auto",
+    encoder: Encoder,
     json: Json = False,
 ) -> None:
     """Find the pairs of an index whose relation is most like that of the given pairs."""
@@ -40,10 +40,49 @@ def neighbours(
     from relvec.index import PairIndex
 
     opened = PairIndex.load(index)
-    loaded = load_model(model, device, backend=backend)
-    found = opened.neighbours(loaded, query, k, rerank=rerank, shared_words=shared_words, relation=relation)
+    found = opened.neighbours(encoder.load(), query, k, rerank=rerank, shared_words=shared_words, relation=relation)
     rows = [{**pair_json(pair), "score": score, "relation": label or None} for pair, score, label in found]
     columns = ["pair", "similarity"] + ["relation"] * any(label for _, _, label in found)
     table = [[":".join(pair), f"{score:.3f}", label][: len(columns)] for pair, score, label in found]
-    title = f"related as {', '.join(':'.join(pair) for pair in query)}"
-    show(json, {"query": [":".join(pair) for pair in query], "neighbours": rows}, columns, table, title)
+    names = [":".join(pair) for pair in query]
+    show(json, {"query": names, "neighbours": rows}, Table(columns, table, f"related as {', '.join(names)}"))
+
+
+@with_shared_options
+def complete(
+    analogy: Annotated[list[str], typer.Argument(help="a:b :: c:?  (the :: and the :? may be left out).")],
+    *,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many words.")] = 10,
+    index: Index = None,
+    word_vectors: Annotated[
+        Path | None, typer.Option(help="A word2vec or GloVe file that gives more candidates: words near c.")
+    ] = None,
+    encoder: Encoder,
+    json: Json = False,
+) -> None:
+    """Complete an analogy: which word is to c as b is to a?"""
+    (a, b), c = parse_analogy(analogy)
+    start_quickly()
+    from relvec.index import PairIndex
+    from relvec.index import complete as completed
+
+    opened = PairIndex.load(index)
+    found = completed(encoder.load(), opened, a, b, c, k, word_vectors=word_vectors)
+    words = [{"word": word, "score": score} for word, score in found]
+    table = [[word, f"{score:.3f}"] for word, score in found]
+    title = f"{a} is to {b} as {c} is to"
+    show(json, {"pair": f"{a}:{b}", "head": c, "words": words}, Table(["word", "score"], table, title))
+
+
+def parse_analogy(parts: list[str]) -> tuple[Pair, str]:
+    """
+    >>> parse_analogy(["barista:coffee", "::", "sommelier:?"]), parse_analogy(["ice cream:cone", "tea"])
+    ((('barista', 'coffee'), 'sommelier'), (('ice cream', 'cone'), 'tea'))
+    """
+    halves = " ".join(parts).split("::") if any("::" in part for part in parts) else parts
+    if len(halves) != 2:
+        raise RelvecError(f"{' '.join(parts)!r} is no open analogy; write a:b :: c:?.")
+    third = halves[1].strip().removesuffix("?").rstrip().removesuffix(":")
+    if ":" in third:
+        raise RelvecError(f"{halves[1].strip()!r} leaves nothing open; write it as {third.partition(':')[0]}:?.")
+    return parse_pair(halves[0].strip()), as_word(third, f"in {' '.join(parts)!r} ")

@@ -1,8 +1,8 @@
-"""Options that several commands share, and how they print."""
+"""Options that several commands share."""
 
 import os
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_origin
 import typer
 
 from relvec.errors import RelvecError
+from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.model.backends import BACKENDS
 
 if TYPE_CHECKING:
@@ -28,17 +29,61 @@ Device = Annotated[
     str | None, typer.Option(callback=_check_device, help="cpu, cuda or mps; by default the fastest there is.")
 ]
 _BACKENDS = ", ".join(f"{backend.name} ({backend.help})" for backend in BACKENDS.values())
-BackendOption = Annotated[str, typer.Option("--backend", help=f"auto, {_BACKENDS}.")]
-Dtype = Annotated[
-    str,
-    typer.Option(help="float32, or bfloat16: about twice as fast where the hardware has it, a little less exact."),
+BackendOption = Annotated[str, typer.Option(help=f"auto, {_BACKENDS}.")]
+PairsFile = Annotated[
+    str, typer.Argument(help="A .csv, .tsv, .jsonl or .parquet file, lines of head:tail, or - for stdin.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-ScoringOption = Annotated[str, typer.Option(help="forward, reverse or bidirectional.")]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Decides every random choice.")]
 DataDir = Annotated[
     Path | None, typer.Option(help="The folder with the datasets; by default $RELVEC_DATA, else the hub.")
 ]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Classifiers trained at once; by default one a core.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and print the size of the run.")]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The model that a command encodes with."""
+
+    model: Model = DEFAULT_MODEL
+    device: Device = None
+    backend: BackendOption = "auto"
+
+    def load(self, *, dtype: str = "float32", few_pairs: bool = True) -> "RelBERT":
+        """With `few_pairs`, `auto` prefers the backend that starts first."""
+        if few_pairs:
+            start_quickly()
+        from relvec.model.backends import open_model
+
+        return open_model(self.model, backend=self.backend, device=self.device, dtype=dtype, few_pairs=few_pairs)
+
+
+@dataclass(frozen=True)
+class BatchEncoder(Encoder):
+    """The model that encodes a file of pairs, and how."""
+
+    batch_size: Annotated[int, typer.Option(help="Pairs encoded at once.")] = 64
+    truncate: Annotated[bool, typer.Option("--truncate", help="Cut pairs that are too long for the model.")] = False
+
+    @property
+    def batches(self) -> dict[str, Any]:
+        return {"batch_size": self.batch_size, "truncate": self.truncate}
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where the data is, what computes, and how the result is shown."""
+
+    data_dir: DataDir = None
+    device: Device = None
+    json: Json = False
+
+
+def start_quickly() -> None:
+    """Ready this process to encode a few pairs with numpy; only before numpy is imported has it an effect."""
+    # Threads that share a small matrix product wait for each other: on a busy machine, for many times what they save.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -79,31 +124,16 @@ def _options(group: Any) -> list[Parameter]:
     if is_dataclass(group):
         known = [(field.name, field.default, field.type) for field in fields(group)]
     else:
-        known = [(name, None, _option(field)) for name, field in getattr(group, "model_fields", {}).items()]
+        described = [each for each in getattr(group, "model_fields", {}).items() if each[1].description]
+        known = [(name, None, _option(field)) for name, field in described]
     return [Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, default, kind in known]
 
 
 def _option(field: Any) -> Any:
     """A field of Settings as an option: its description is the help, and None stands for its default."""
     names = [name for name in [field.json_schema_extra["option"]] if name]
-    default = str(field.default) if field.default_factory is None and field.default not in (None, "") else False
+    is_list = get_origin(field.annotation) in (list, tuple)
+    is_told = field.default_factory is None and field.default not in (None, "") and not is_list
     help_text = f"{field.description[0].upper()}{field.description[1:]}.".replace("[", r"\[")  # no markup of rich
-    kind = list[str] if get_origin(field.annotation) is list else field.annotation
-    return Annotated[kind | None, typer.Option(*names, help=help_text, show_default=default)]
-
-
-def start_quickly() -> None:
-    """Ready this process to encode a few pairs with numpy; only before numpy is imported has it an effect."""
-    # Threads that share a small matrix product wait for each other: on a busy machine, for many times what they save.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-
-def load_model(
-    model: str, device: str | None, *, backend: str = "auto", dtype: str = "float32", few_pairs: bool = True
-) -> "RelBERT":
-    """A model for a command; with `few_pairs`, `auto` prefers the backend that starts first."""
-    if few_pairs:
-        start_quickly()
-    from relvec.model.backends import open_model
-
-    return open_model(model, backend=backend, device=device, dtype=dtype, few_pairs=few_pairs)
+    kind = list[str] if is_list else field.annotation
+    return Annotated[kind | None, typer.Option(*names, help=help_text, show_default=is_told and str(field.default))]

@@ -1,43 +1,72 @@
-"""The one place where commands print: a table on a terminal, tab-separated lines when piped, JSON for machines."""
+"""The one place where commands print: tables on a terminal, tab-separated lines when piped, JSON for machines."""
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import typer
 
 from relvec.pairs import Pair
 
 
-def show(
-    as_json: bool, value: Any, columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None
-) -> None:
-    """Print `value` as JSON where it was asked for, else the rows under their columns."""
+class Table(NamedTuple):
+    """Rows under their columns; a cell that is None is printed as a dash."""
+
+    columns: Sequence[str]
+    rows: Iterable[Iterable[Any]]
+    title: str | None = None
+
+    def texts(self) -> list[list[str]]:
+        return [["-" if cell is None else str(cell) for cell in row] for row in self.rows]
+
+
+def facts_table(
+    facts: Mapping[str, Any], columns: Sequence[str] = ("what", "value"), title: str | None = None
+) -> Table:
+    """Names and values, one row each.
+
+    >>> facts_table({"train_pairs": 12}).texts()
+    [['train pairs', '12']]
+    """
+    return Table(columns, [[name.replace("_", " "), value] for name, value in facts.items()], title)
+
+
+def plan_table(plan: Mapping[str, float]) -> Table:
+    """The size of a run.
+
+    >>> plan_table({"train_pairs": 1264, "seconds": 71.3}).texts()
+    [['train pairs', '1,264'], ['seconds', '71']]
+    """
+    return facts_table({name: f"{round(value):,}" for name, value in plan.items()}, ("what", "how much"))
+
+
+def show(as_json: bool, value: Any, *tables: Table, note: str = "") -> None:
+    """Print `value` as JSON where it was asked for; else the tables, and the note on stderr."""
     if as_json:
-        print_json(value)
-    else:
-        print_table(columns, rows, title)
+        typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+        return
+    for table in tables:
+        _print(table)
+    if note:
+        typer.echo(note, err=True)
 
 
-def print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
+def _print(table: Table) -> None:
     """A table for people, with columns of numbers to the right; plain tab-separated lines when the output is piped."""
+    from rich import table as rich
     from rich.console import Console
-    from rich.table import Table
 
+    rows = table.texts()
     console = Console(markup=False, emoji=False, highlight=False)  # a user's word is no markup
     if not console.is_terminal:
-        typer.echo("\n".join("\t".join(row) for row in [columns, *rows]))
+        typer.echo("\n".join("\t".join(row) for row in [table.columns, *rows]))
         return
-    table = Table(title=title, title_justify="left")
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if _is_numeric([row[place] for row in rows]) else "left")
+    printed = rich.Table(title=table.title, title_justify="left")
+    for place, column in enumerate(table.columns):
+        printed.add_column(column, justify="right" if _is_numeric([row[place] for row in rows]) else "left")
     for row in rows:
-        table.add_row(*row)
-    console.print(table)
+        printed.add_row(*row)
+    console.print(printed)
 
 
 def pair_json(pair: Pair) -> dict[str, Any]:

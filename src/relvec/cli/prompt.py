@@ -1,20 +1,18 @@
 """relvec prompt: choose a manual template, or learn a prompt while the language model is frozen."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from relvec.cli.options import DataDir, Device, Json, with_shared_options
-from relvec.cli.output import show
+from relvec.cli.options import Run, with_shared_options
+from relvec.cli.output import Table, facts_table, show
+from relvec.data.rated import BOTTOM, TOP, RatedRelation
 from relvec.io.paths import expanded
 from relvec.learned_prompts.settings import AutoPromptSettings, PromptSettings, PTuningSettings
 from relvec.prompts.learned import Lengths, PromptResult, parse_grid
-
-if TYPE_CHECKING:
-    from relvec.data.rated import RatedRelation
+from relvec.settings import Settings, setting
 
 app = typer.Typer(help="Choose a manual template, or learn a prompt: AutoPrompt, P-tuning.", no_args_is_help=True)
 
@@ -22,30 +20,28 @@ LengthsOption = Annotated[str, typer.Option("--lengths", help="Triggers before, 
 Output = Annotated[Path, typer.Option("--output", "-o", help="The folder for the prompt; `relvec train` takes it.")]
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(Settings):
     """What a prompt is for: an encoder, and the relations whose loss decides."""
 
-    base: Annotated[str, typer.Option(help="The frozen encoder: a name, a folder or a hub id.")] = "mpnet"
-    data: Annotated[
-        list[str], typer.Option(help="semeval2012, bundled, a file, a folder or a hub dataset; may be repeated.")
-    ] = ("semeval2012",)  # type: ignore[assignment]  # a dataclass refuses a list
-    top: Annotated[int, typer.Option(help="The best rated pairs of a relation that are positives.")] = 10
-    bottom: Annotated[int, typer.Option(help="The worst rated pairs of a relation that are negatives.")] = 10
-    threshold: Annotated[
-        float | None, typer.Option(help="In place of --top and --bottom: the least score of a positive.")
-    ] = None
-    exclude_benchmark_pairs: Annotated[
-        bool, typer.Option("--exclude-benchmark-pairs", help="Leave out what the benchmarks of --data-dir have.")
-    ] = False
+    base: str = setting("mpnet", "the frozen encoder: a name, a folder or a hub id")
+    data: list[str] = setting(
+        lambda: ["semeval2012"],
+        "semeval2012 (by default), bundled, a file, a folder or a hub dataset; may be repeated",
+    )
+    top: int = setting(TOP, "the best rated pairs of a relation that are positives")
+    bottom: int = setting(BOTTOM, "the worst rated pairs of a relation that are negatives")
+    threshold: float | None = setting(None, "in place of --top and --bottom: the least score of a positive")
+    exclude_benchmark_pairs: bool = setting(
+        False, "leave out what the benchmarks of --data-dir have", "--exclude-benchmark-pairs"
+    )
 
     @property
     def source(self) -> dict[str, Any]:
         """What prompt.json says of it."""
-        said = {"data": list(self.data), "exclude_benchmark_pairs": self.exclude_benchmark_pairs}
+        said: dict[str, Any] = {"data": self.data, "exclude_benchmark_pairs": self.exclude_benchmark_pairs}
         return said if self.threshold is None else {**said, "threshold": self.threshold}
 
-    def relations(self, data_dir: Path | None) -> "list[RatedRelation]":
+    def relations(self, data_dir: Path | None) -> list[RatedRelation]:
         from relvec.data.overlap import benchmark_folder, without_benchmarks
         from relvec.data.sources import load
 
@@ -64,15 +60,6 @@ class AnySettings(AutoPromptSettings, PTuningSettings):
     """The settings of all methods; a method refuses those of another."""
 
 
-@dataclass(frozen=True)
-class Run:
-    """Where the data is, what computes, and how the result is shown."""
-
-    data_dir: DataDir = None
-    device: Device = None
-    json: Json = False
-
-
 @app.command()
 @with_shared_options
 def manual(
@@ -89,9 +76,8 @@ def manual(
     best = min(losses, key=lambda each: each.loss)
     found = [{"number": each.number, "template": each.template, "validation_loss": each.loss} for each in losses]
     rows = [[str(each.number), f"{each.loss:.4f}", "best" if each is best else "", each.template] for each in losses]
-    columns = ["template", "validation loss", "", "text"]
-    title = f"Manual templates for {subject.base}"
-    show(run.json, {"best": best.number, "templates": found}, columns, rows, title=title)
+    table = Table(["template", "validation loss", "", "text"], rows, f"Manual templates for {subject.base}")
+    show(run.json, {"best": best.number, "templates": found}, table)
 
 
 @app.command()
@@ -142,13 +128,12 @@ def search(
     from relvec.learned_prompts.grid import search as search_lengths
 
     checked_settings(method, given)
-    relations = subject.relations(run.data_dir)
-    results = search_lengths(
-        method, subject.base, relations, grid, output, source=subject.source, device=run.device, **given
-    )
+    options = {"source": subject.source, "device": run.device, **given}
+    results = search_lengths(method, subject.base, subject.relations(run.data_dir), grid, output, **options)
+    folders = [prompt_folder(output, result.lengths) for result in results]
     rows = [
         [
-            str(result.lengths),
+            result.lengths,
             f"{result.train_loss:.4f}",
             f"{result.validation_loss:.4f}",
             "best" if result is results[0] else "",
@@ -156,11 +141,12 @@ def search(
         ]
         for result in results
     ]
-    found = [_as_json(result, prompt_folder(output, result.lengths)) for result in results]
-    columns = ["lengths", "train loss", "validation loss", "", "prompt"]
-    show(run.json, found, columns, rows, title=f"{method} for {subject.base}")
-    if not run.json:
-        typer.echo(f"relvec train --prompt {quote(str(prompt_folder(output, results[0].lengths)))}", err=True)
+    show(
+        run.json,
+        [_as_json(result, folder) for result, folder in zip(results, folders, strict=True)],
+        Table(["lengths", "train loss", "validation loss", "", "prompt"], rows, f"{method} for {subject.base}"),
+        note=f"relvec train --prompt {quote(str(folders[0]))}",
+    )
 
 
 def _learn(method: str, output: Path, subject: Subject, lengths: str, settings: PromptSettings, run: Run) -> None:
@@ -169,25 +155,21 @@ def _learn(method: str, output: Path, subject: Subject, lengths: str, settings: 
     relations = subject.relations(run.data_dir)
     from relvec.learned_prompts.grid import learn
 
-    given = settings.model_dump(exclude_unset=True)
-    result = learn(method, subject.base, relations, chosen, output, source=subject.source, device=run.device, **given)
-    _print_result(result, output, run)
-
-
-def _print_result(result: PromptResult, output: Path, run: Run) -> None:
+    options = {"source": subject.source, "device": run.device, **settings.model_dump(exclude_unset=True)}
+    result = learn(method, subject.base, relations, chosen, output, **options)
     start = result.history[0].get("validation_loss")
     before = "" if start is None else f"{start:.4f} -> "
     times = f"{result.triple_encodings / result.encodings:,.0f}"
-    rows = [
-        ["prompt", result.text],
-        ["training loss", f"{result.history[0]['loss']:.4f} -> {result.train_loss:.4f}"],
-        ["validation loss", f"{before}{result.validation_loss:.4f}"],
-        ["pairs encoded", f"{result.encodings:,}"],
-        ["with every triple by itself", f"{result.triple_encodings:,} ({times} times as many)"],
-        ["seconds", f"{result.seconds:,.0f}"],
-        ["folder", str(output)],
-    ]
-    show(run.json, _as_json(result, output), ["what", "value"], rows, title=f"{result.method} for {result.base}")
+    facts = {
+        "prompt": result.text,
+        "training loss": f"{result.history[0]['loss']:.4f} -> {result.train_loss:.4f}",
+        "validation loss": f"{before}{result.validation_loss:.4f}",
+        "pairs encoded": f"{result.encodings:,}",
+        "with every triple by itself": f"{result.triple_encodings:,} ({times} times as many)",
+        "seconds": f"{result.seconds:,.0f}",
+        "folder": output,
+    }
+    show(run.json, _as_json(result, output), facts_table(facts, title=f"{result.method} for {result.base}"))
 
 
 def _as_json(result: PromptResult, folder: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from relvec.cli.options import Json
-from relvec.cli.output import print_json, print_table
+from relvec.cli.output import Table, show
 from relvec.errors import needed_for
 
 
@@ -24,13 +24,12 @@ def report(
         from relvec.report.registry import TABLES
 
     tables = write_report(runs, output, with_figures=not no_figures)
-    if json:
-        print_json([as_json(table) for table in tables])
-    else:
-        for table in (table for table in tables if TABLES[table.name].is_printed):
-            # Only whether a row was published, not by whom: that is on the page, and a terminal is narrow.
-            short = tuple(replace(row, origin="published" if row.origin else "") for row in table.rows)
-            print_table(*text_rows(replace(table, rows=short)), title=table.title)
+    printed = []
+    for table in (table for table in tables if TABLES[table.name].is_printed):
+        # Only whether a row was published, not by whom: that is on the page, and a terminal is narrow.
+        short = tuple(replace(row, origin="published" if row.origin else "") for row in table.rows)
+        printed.append(Table(*text_rows(replace(table, rows=short)), table.title))
+    show(json, [as_json(table) for table in tables], *printed)
     for warning in dict.fromkeys(warning for table in tables for warning in table.warnings):
         typer.secho(f"Warning: {warning}", fg="yellow", err=True)
     typer.echo(f"{len(tables)} tables -> {output / 'results.md'}", err=True)

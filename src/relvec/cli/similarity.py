@@ -1,36 +1,59 @@
-"""relvec similarity: how alike are the relations of several pairs to that of the first?"""
+"""relvec similarity and solve: which pairs are related as the first one is?"""
 
 from typing import Annotated
 
 import typer
 
-from relvec.cli.options import BackendOption, Device, Json, Model, ScoringOption, load_model
-from relvec.cli.output import pair_json, print_json, print_table
+from relvec.cli.options import Encoder, Json, with_shared_options
+from relvec.cli.output import Table, pair_json, show
 from relvec.errors import RelvecError
-from relvec.hub.catalogue import DEFAULT_MODEL
-from relvec.pairs import parse_pair
+from relvec.pairs import Pair, parse_pair
+
+ScoringOption = Annotated[str, typer.Option(help="forward, reverse or bidirectional.")]
 
 
+@with_shared_options
 def similarity(
     pairs: Annotated[list[str], typer.Argument(help="The query and the pairs to compare it with, as head:tail.")],
-    model: Model = DEFAULT_MODEL,
+    *,
     scoring: ScoringOption = "forward",
-    device: Device = None,
-    backend: BackendOption = "auto",
+    encoder: Encoder,
     json: Json = False,
 ) -> None:
     """Rank pairs by how alike their relation is to that of the first pair."""
-    query, *others = [parse_pair(pair) for pair in pairs]
-    if not others:
-        raise RelvecError("Only one pair was given; add at least one to compare it with.")
-    loaded = load_model(model, device, backend=backend)
-    from relvec.similarity import check_scoring
-
-    found = loaded.rank(query, others, scoring=check_scoring(scoring))
+    query, others = _first_and_rest(pairs, "Only one pair was given; add at least one to compare it with.")
+    found = encoder.load().rank(query, others, scoring=scoring)  # type: ignore[arg-type]  # the model checks it
     rows = [(pair, score) for pair, score in found if isinstance(pair, tuple)]
-    if json:
-        ranking = [{**pair_json(pair), "score": score} for pair, score in rows]
-        print_json({"query": ":".join(query), "ranking": ranking})
-    else:
-        table = [[":".join(pair), f"{score:.3f}"] for pair, score in rows]
-        print_table(["pair", "similarity"], table, title=f"related as {':'.join(query)} is")
+    ranking = [{**pair_json(pair), "score": score} for pair, score in rows]
+    table = [[":".join(pair), f"{score:.3f}"] for pair, score in rows]
+    title = f"related as {':'.join(query)} is"
+    show(json, {"query": ":".join(query), "ranking": ranking}, Table(["pair", "similarity"], table, title))
+
+
+@with_shared_options
+def solve(
+    pairs: Annotated[list[str], typer.Argument(help="The stem and then the choices, as head:tail.")],
+    *,
+    scoring: ScoringOption = "forward",
+    encoder: Encoder,
+    json: Json = False,
+) -> None:
+    """Answer an analogy question: which choice is related as the stem (the first pair) is?"""
+    stem, choices = _first_and_rest(pairs, "The question has no choices; give them after the stem.")
+    solution = encoder.load().solve(stem, choices, scoring=scoring)  # type: ignore[arg-type]
+    names = [":".join(choice) for choice in choices]
+    scored = list(zip(names, choices, solution.scores, strict=True))
+    listed = [{"choice": name, "head": head, "tail": tail, "score": score} for name, (head, tail), score in scored]
+    answer = {"stem": ":".join(stem), "answer": names[solution.answer], "index": solution.answer, "choices": listed}
+    rows = [
+        ["->" if index == solution.answer else "", name, f"{score:.3f}"]
+        for index, (name, _, score) in enumerate(scored)
+    ]
+    show(json, answer, Table(["", "choice", "similarity"], rows, f"{':'.join(stem)} is as"))
+
+
+def _first_and_rest(texts: list[str], problem: str) -> tuple[Pair, list[Pair]]:
+    first, *rest = [parse_pair(text) for text in texts]
+    if not rest:
+        raise RelvecError(problem)
+    return first, rest

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 from pydantic import create_model
 
-from relvec.cli.options import DataDir, Json, with_shared_options
-from relvec.cli.output import print_json, show
+from relvec.cli.options import DataDir, DryRun, Json, with_shared_options
+from relvec.cli.output import Table, plan_table, show
 from relvec.errors import RelvecError, needed_for
 from relvec.settings import Settings
 from relvec.training.recipe import Recipe
@@ -33,7 +33,7 @@ def train(
         typer.Option("--set", help="Any setting of a recipe, as name=value; may be repeated.", metavar="NAME=VALUE"),
     ] = None,
     data_dir: DataDir = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and print the size of the run.")] = False,
+    dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Fine-tune a language model on rated pairs; the same command again resumes an interrupted run."""
@@ -46,33 +46,17 @@ def train(
     recipe = (Recipe.from_toml(config) if config else Recipe()).changed(changes)
     with needed_for("Training", "train"):
         from relvec.training import run
+    found: dict[str, Any]
+    tables: list[Table] = []
+    note = ""
     if dry_run:
-        plan = run.plan_training(recipe, output, data_dir)
-        run.leave_processes()
-        if not _speaks():
-            return
-        show(json, plan, ["what", "how much"], plan_rows(plan))
-        return
-    course = run.train(recipe, output, data_dir)
-    run.leave_processes()
-    if not _speaks():
-        return
-    before, after, step = course.first["valid loss"], course.best["valid loss"], course.best_step
-    if json:
-        print_json({"output": str(output), "validation_loss_before": before, "validation_loss": after, "step": step})
+        found = run.plan_training(recipe, output, data_dir)
+        tables = [plan_table(found)]
     else:
-        typer.echo(f"validation loss {before:.4f} -> {after:.4f} at step {step} -> {output}", err=True)
-
-
-def plan_rows(plan: dict[str, float]) -> list[list[str]]:
-    """The size of a run as a table.
-
-    >>> plan_rows({"train_pairs": 1264, "seconds": 71.3})
-    [['train pairs', '1,264'], ['seconds', '71']]
-    """
-    return [[name.replace("_", " "), f"{round(value):,}"] for name, value in plan.items()]
-
-
-def _speaks() -> bool:
-    """Of several processes that share a run, one prints."""
-    return os.environ.get("RANK", "0") == "0"
+        course = run.train(recipe, output, data_dir)
+        before, after, step = course.first["valid loss"], course.best["valid loss"], course.best_step
+        found = {"output": str(output), "validation_loss_before": before, "validation_loss": after, "step": step}
+        note = f"validation loss {before:.4f} -> {after:.4f} at step {step} -> {output}"
+    run.leave_processes()
+    if os.environ.get("RANK", "0") == "0":  # of several processes that share a run, one prints
+        show(json, found, *tables, note=note)

@@ -5,9 +5,6 @@ import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import Field
 
 from relvec.data.overlap import benchmark_pairs, inflected, unordered
 from relvec.data.sources import DEFAULT_SOURCE, describe, load
@@ -16,7 +13,7 @@ from relvec.errors import RelvecError
 from relvec.io.paths import expanded
 from relvec.io.tables import read_pairs
 from relvec.pairs import Pair
-from relvec.settings import Settings
+from relvec.settings import Settings, setting
 
 HELD_OUT_SHARE = 0.02
 HELD_OUT_AT_LEAST = 4
@@ -35,13 +32,15 @@ class Sources(Settings):
     folder of `benchmarks`, their pairs are left out, in these or other forms of the words.
     """
 
-    files: tuple[str, ...] = ()
-    data: tuple[str, ...] = (DEFAULT_SOURCE,)
-    wordnet: Path | None = None
-    data_dir: Path | None = None
-    limit: Annotated[int, Field(ge=FEWEST)] = 100_000
-    shuffled: Annotated[float, Field(ge=0)] = 0.2
+    files: tuple[str, ...] = setting((), "a file of pairs; may be repeated", "--pairs")
+    data: tuple[str, ...] = setting(
+        (DEFAULT_SOURCE,), "relations whose pairs are taken, as in `relvec train`; bundled if there are no --pairs"
+    )
+    wordnet: Path | None = setting(None, "a folder with data.noun and its like: adds WordNet")
+    limit: int = setting(100_000, "how many pairs at most; WordNet gives what the rest leaves free", ge=FEWEST)
+    shuffled: float = setting(0.2, "random pairs of their words to add, as a share", ge=0)
     both_directions: bool = True
+    data_dir: Path | None = None
     benchmarks: Path | None = None
 
     def described(self) -> str:

@@ -70,6 +70,10 @@ class HubModel:
     description: str
     measured: Measured = Measured()
 
+    @property
+    def download_size(self) -> int:
+        return self.parameters * 4
+
 
 BASE_MODELS: dict[str, BaseModel] = {
     model.name: model
