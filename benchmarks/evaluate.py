@@ -19,7 +19,7 @@ from peer import HERE, environment, peer_python
 
 from relvec import RelBERT
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
-from relvec.io.streams import read_lines
+from relvec.io.files import read_lines
 from relvec.io.tables import json_rows
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from relvec.distillation.wordnet import Synset, SynsetKey, read_synsets
 from relvec.errors import RelvecError
-from relvec.io.streams import read_lines
+from relvec.io.files import read_lines
 
 PARTS_OF_SPEECH = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 MOST_FREQUENT = 80_000  # a word on its own is among these

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relvec import RelBERT, RelvecError
-from relvec.index.import_export import export_index, import_index
+from relvec.index.building import export_index, import_index
 from relvec.index.pair_index import PairIndex
 from relvec.io.vectors import FORMATS, PairFile, read_pair_file
 from relvec.model.embed import embed_to_file
@@ -100,6 +100,6 @@ def test_vectors_without_a_cosine_are_not_of_this_model(
     tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nowhere = PairFile(PAIRS, np.full((len(PAIRS), tiny.dim), np.nan, dtype=np.float32), RELATIONS)
-    monkeypatch.setattr("relvec.index.import_export.read_pair_file", lambda _: nowhere)
+    monkeypatch.setattr("relvec.index.building.read_pair_file", lambda _: nowhere)
     with pytest.raises(RelvecError, match="vectors of another model"):
         import_index("v.npz", tmp_path / "my.index", model=tiny)

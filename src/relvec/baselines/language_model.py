@@ -22,7 +22,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_N
 from relvec.baselines.likelihood import Likelihood
 from relvec.errors import RelvecError
 from relvec.hub.models import resolve
-from relvec.io.paths import expanded
+from relvec.io.files import expanded
 from relvec.model.loading import load_config, pick_device, quiet_transformers, token_limit
 from relvec.model.relation_model import PROBES
 from relvec.progress import progress_bar

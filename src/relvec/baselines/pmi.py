@@ -13,8 +13,7 @@ from relvec.baselines.baseline import FACTS, Baseline, Context, always
 from relvec.baselines.cooccurrence import CooccurrenceCounter, PairCounts, TermPair, terms_of
 from relvec.data.benchmarks.analogy import Question
 from relvec.evaluation.systems import Scores, System, told
-from relvec.io.paths import expanded
-from relvec.io.streams import checksum, unpacked
+from relvec.io.files import checksum, expanded, unpacked
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
 from relvec.settings import Settings

@@ -13,10 +13,9 @@ from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Part, Question
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.analogy import Fallback
 from relvec.evaluation.portable import last_part, portable_path
-from relvec.evaluation.records import Count, load_predictions, load_records
+from relvec.evaluation.records import load_predictions, load_records
 from relvec.evaluation.systems import Scores, Solver, System
-from relvec.io.paths import expanded
-from relvec.io.streams import read_lines
+from relvec.io.files import expanded, read_lines
 from relvec.io.tables import json_rows
 from relvec.settings import Settings
 from relvec.similarity import Scoring
@@ -132,6 +131,9 @@ def _places(dataset: str, part: Part) -> list[tuple[str, str]]:
         return [(dataset, part)]
     named = ANALOGY_DATASETS[dataset]
     return [(named.folder, each) for each in (("valid", "test") if named.is_whole else (part,))]
+
+
+Count = Annotated[int, Field(ge=0)]
 
 
 class _Row(Settings):

@@ -11,7 +11,7 @@ from relvec.data.overlap import audit, benchmark_pairs, near_pairs
 from relvec.data.rated import RatedRelation
 from relvec.data.readers import KINDS
 from relvec.data.sources import DEFAULT_SOURCE, SOURCES, load
-from relvec.io.paths import data_folder
+from relvec.io.files import data_folder
 
 app = typer.Typer(help="List the training data by name, or check a dataset.", no_args_is_help=True)
 

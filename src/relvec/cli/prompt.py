@@ -9,7 +9,7 @@ import typer
 from relvec.cli.options import Run, with_shared_options
 from relvec.cli.output import Table, facts_table, show
 from relvec.data.rated import BOTTOM, TOP, RatedRelation
-from relvec.io.paths import expanded
+from relvec.io.files import expanded
 from relvec.learned_prompts.settings import AutoPromptSettings, PromptSettings, PTuningSettings
 from relvec.prompts.learned import Lengths, PromptResult, parse_grid
 from relvec.settings import Settings, setting

@@ -9,7 +9,7 @@ from pathlib import Path
 from relvec.data.benchmarks.analogy import as_question
 from relvec.data.rated import Problem, RatedRelation, has_training_negatives, has_training_positives, problems
 from relvec.errors import RelvecError, needed_for
-from relvec.io.paths import data_folder, expanded
+from relvec.io.files import data_folder, expanded
 from relvec.io.tables import read_rows
 from relvec.pairs import Pair
 

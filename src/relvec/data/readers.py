@@ -23,8 +23,7 @@ from typing import Any
 
 from relvec.data.rated import BOTTOM, TOP, RatedPair, RatedRelation, joined, select
 from relvec.errors import LeftOutWarning, RelvecError
-from relvec.io.paths import expanded
-from relvec.io.streams import read_lines
+from relvec.io.files import expanded, read_lines
 from relvec.io.tables import RELATION_COLUMNS, TABLES, Part, Row, kind_of, part_of, read_rows
 from relvec.pairs import Pair, as_pair, parse_pair
 

@@ -9,7 +9,7 @@ from relvec.data.rated import BOTTOM, TOP, RatedRelation
 from relvec.data.readers import KINDS, read_rated
 from relvec.errors import RelvecError, did_you_mean
 from relvec.hub.datasets import dataset_folder
-from relvec.io.paths import data_folder, expanded
+from relvec.io.files import data_folder, expanded
 from relvec.io.tables import kind_of
 
 DEFAULT_SOURCE = "bundled"

@@ -10,7 +10,7 @@ from relvec.data.overlap import benchmark_pairs, inflected, unordered
 from relvec.data.sources import DEFAULT_SOURCE, describe, load
 from relvec.distillation.wordnet import read_wordnet
 from relvec.errors import RelvecError
-from relvec.io.paths import expanded
+from relvec.io.files import expanded
 from relvec.io.tables import read_pairs
 from relvec.pairs import Pair
 from relvec.settings import Settings, setting

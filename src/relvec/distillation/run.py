@@ -7,7 +7,7 @@ from relvec.distillation.distiller import Distiller
 from relvec.distillation.pool import Sources, make_pool
 from relvec.distillation.settings import DistillationSettings
 from relvec.errors import RelvecError
-from relvec.io.paths import expanded
+from relvec.io.files import expanded
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.model.torch_backend import TorchRelBERT

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relvec.errors import RelvecError
-from relvec.io.paths import expanded
-from relvec.io.streams import read_lines
+from relvec.io.files import expanded, read_lines
 from relvec.pairs import Pair
 
 PARTS_OF_SPEECH = {"data.noun": "n", "data.verb": "v", "data.adj": "a", "data.adv": "r"}

@@ -9,10 +9,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
-from typing_extensions import TypedDict
+from pydantic import Field
 
 from relvec import __version__
 from relvec.errors import RelvecError
@@ -26,49 +25,6 @@ PREDICTIONS_NAME = "predictions"
 LONGEST_NAME_BYTES = 150
 
 TaskName = Literal["analogy", "classification", "mapping", "loss"]
-
-Share = float | None
-"""In per cent; None where it could not be computed."""
-Count = Annotated[int, Field(ge=0)]
-BreakDown = dict[str, dict[str, float]]
-
-
-if TYPE_CHECKING:
-    Metrics = dict[str, Any]
-    Facts = dict[str, Any]
-else:
-
-    class Metrics(TypedDict, total=False):
-        """The numbers that tables show; a task may have others."""
-
-        __pydantic_config__ = ConfigDict(extra="allow")
-
-        accuracy: Share
-        solved: Share
-        macro_f1: Share
-        micro_f1: Share
-        loss: Share
-        in_order: Share
-        interval: Annotated[list[float], Field(min_length=2, max_length=2)]
-        questions: Count
-        ties: Count
-        problems: Count
-        relations: Count
-        triples: Count
-        pairs: Count | dict[str, Count]
-        out_of_vocabulary: Count | dict[str, Count]
-        by_category: BreakDown
-        by_relation: BreakDown
-        by_type: BreakDown
-        by_class: BreakDown
-
-    class Facts(TypedDict, total=False):
-        """What describes a system."""
-
-        __pydantic_config__ = ConfigDict(extra="allow")
-
-        kind: str
-        base: str
 
 
 class Record(Settings):
@@ -86,8 +42,8 @@ class Record(Settings):
     part: str
     fingerprint: str
     settings: dict[str, Any]
-    metrics: Metrics
-    facts: Facts = Field(default_factory=dict)
+    metrics: dict[str, Any]
+    facts: dict[str, Any] = Field(default_factory=dict)
     command: str = ""
     data: str = ""
     version: str = __version__
@@ -125,7 +81,7 @@ def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str
     >>> load_records("runs") == [record]
     True
     """
-    public = record.changed({"facts": portable_facts(dict(record.facts)), "command": portable(record.command)})
+    public = record.changed({"facts": portable_facts(record.facts), "command": portable(record.command)})
     path = Path(runs) / RECORDS_NAME
     with writing(path, wait=True):
         kept = {each.key: each for each in _read(path)} | {record.key: public}
@@ -135,7 +91,8 @@ def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str
             with written_whole(target) as partial:
                 partial.write_text("".join(lines), encoding="utf-8")
         with written_whole(path) as partial:
-            partial.write_text("".join(f"{_line(each)}\n" for each in kept.values()), encoding="utf-8")
+            rows = (json.dumps(each.as_dict(), ensure_ascii=False) for each in kept.values())
+            partial.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
 
 
 def find_record(record: Record, runs: str | Path) -> Record | None:
@@ -172,10 +129,6 @@ def _read(path: Path) -> Iterator[Record]:
             except (ValueError, TypeError) as error:
                 raise RelvecError(f"{path}, line {number}: not a record ({error}); mend or remove the line.") from error
             yield Record.checked(fields, where=f"{path}, line {number}: ")
-
-
-def _line(record: Record) -> str:
-    return json.dumps(record.as_dict(), ensure_ascii=False)
 
 
 def of_task(records: Sequence[Record], task: str) -> list[Record]:

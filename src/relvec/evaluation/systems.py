@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from relvec.data.benchmarks.analogy import Part, Question
 from relvec.hub.models import resolve
 from relvec.model.cached_vectors import ModelVectors, PairVectors
-from relvec.model.relation_model import BATCH_SIZE, RelBERT
+from relvec.model.relation_model import RelBERT
 from relvec.model.stored import relbert_config
 from relvec.similarity import Scoring, normalized
 
@@ -107,15 +107,13 @@ def model_system(
     name: str = "",
     device: str | None = None,
     backend: str = "auto",
-    batch_size: int = BATCH_SIZE,
-    show_progress: bool | None = None,
 ) -> System:
     """A RelBERT by name, folder or hub id, perhaps with another prompt; its encodings are kept on disk."""
     model = RelBERT.from_pretrained(
         source, backend=backend, template=template, pooling=pooling, device=device, dtype=dtype
     )
     name = name or told(_folder_name(source), f"template {template}" if template else "", pooling or "")
-    vectors = ModelVectors(model, name=name, batch_size=batch_size, show_progress=show_progress)
+    vectors = ModelVectors(model, name=name)
     facts = model_facts(model, source)
     return vector_system(vectors, facts if dtype == "float32" else facts | {"dtype": dtype})
 
@@ -123,8 +121,7 @@ def model_system(
 def model_facts(model: RelBERT, source: str) -> dict[str, Any]:
     """What describes a model in a report; an encoder that was never tuned on relations is `vanilla`."""
     is_tuned = relbert_config(resolve(source)) is not None
-    training = model.training_record
-    recipe = training.get("recipe", {})
+    recipe = model.training_record.get("recipe", {})
     facts = {
         "kind": "relation model" if is_tuned else "vanilla",
         "base": model.language_model or _folder_name(source),

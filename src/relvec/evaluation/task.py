@@ -4,22 +4,33 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, one_of
 from relvec.evaluation.portable import portable_path
 from relvec.evaluation.records import Record, TaskName, find_record, save_record
-from relvec.evaluation.systems import System
-from relvec.model.cached_vectors import PairVectors
+from relvec.evaluation.systems import System, model_system, vector_system
+from relvec.model.cached_vectors import ModelVectors, PairVectors
+from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair
 
 Data = TypeVar("Data")
 
 RESAMPLES = 10_000
+
+TASKS = {
+    "analogy": "relvec.evaluation.analogy:Analogy",
+    "classification": "relvec.evaluation.classification:Classification",
+    "mapping": "relvec.evaluation.mapping:RelationMapping",
+    "loss": "relvec.evaluation.validation_loss:ValidationLoss",
+}
+"""The tasks by name; each is imported when it is used."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,39 @@ def run_task(
             save_record(finished, runs, map(dict, outcome.predictions))
         shutil.rmtree(work, ignore_errors=True)
         yield finished
+
+
+def evaluate(
+    model: str | Path | RelBERT | System,
+    task: str = "analogy",
+    *,
+    datasets: Sequence[str] = (),
+    data_dir: str | Path | None = None,
+    runs: str | Path | None = None,
+    **settings: Any,
+) -> list[Record]:
+    """Score a model (or a system such as a baseline) on a task: one record for each dataset.
+
+    `datasets` are names or paths, by default all that the task has. `settings` are those of the task, such as
+    `scoring="bidirectional"` for analogy questions or `seed=1` for classification. Records are kept in the folder
+    `runs` if one is given.
+
+    >>> _ = Path("mine.jsonl").write_text('{"stem": ["a", "b"], "choice": [["c", "d"], ["a", "b"]], "answer": 1}')
+    >>> (record,) = evaluate(tiny_model, "analogy", datasets=["mine.jsonl"], scoring="bidirectional")
+    >>> record.metrics["accuracy"]
+    100.0
+    """
+    module, _, name = TASKS[one_of("task", task, TASKS)].partition(":")
+    chosen = getattr(import_module(module), name)(**settings)
+    data = chosen.load(datasets, data_dir)
+    if isinstance(model, str | Path):
+        system = model_system(str(model))
+    else:
+        system = model if isinstance(model, System) else vector_system(ModelVectors(model), {"kind": "relation model"})
+    if runs is not None:
+        return list(run_task(chosen, system, data, runs))
+    with TemporaryDirectory() as folder:
+        return list(run_task(chosen, system, data, folder))
 
 
 def vectors_of(system: System) -> PairVectors:

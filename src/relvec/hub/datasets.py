@@ -5,7 +5,7 @@ from pathlib import Path
 
 from relvec.errors import RelvecError
 from relvec.hub.network import HubError, hub_snapshot
-from relvec.io.paths import data_folder
+from relvec.io.files import data_folder
 
 
 def dataset_folder(dataset: str, patterns: Sequence[str], revision: str | None = None) -> Path:

@@ -13,7 +13,7 @@ from relvec.errors import RelvecError, did_you_mean
 from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, BaseModel
 from relvec.hub.network import HubError, hub_answers, hub_snapshot, offline
 from relvec.hub.packages import sha256_of, unpack_packages
-from relvec.io.paths import expanded
+from relvec.io.files import expanded
 from relvec.storage.cache import cache_folder
 from relvec.storage.lock import writing
 

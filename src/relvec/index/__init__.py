@@ -8,25 +8,9 @@
 [('cup', 'tea')]
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from relvec.index.building import build_index, extend_index
-    from relvec.index.completion import complete
-    from relvec.index.import_export import export_index, export_pairs, import_index
-    from relvec.index.pair_index import Neighbour, PairIndex
-
-_HOMES = {
-    "PairIndex": "pair_index",
-    "Neighbour": "pair_index",
-    "complete": "completion",
-    "build_index": "building",
-    "extend_index": "building",
-    "import_index": "import_export",
-    "export_index": "import_export",
-    "export_pairs": "import_export",
-}
+from relvec.index.building import build_index, export_index, export_pairs, extend_index, import_index
+from relvec.index.completion import complete
+from relvec.index.pair_index import Neighbour, PairIndex
 
 __all__ = [
     "Neighbour",
@@ -38,10 +22,3 @@ __all__ = [
     "extend_index",
     "import_index",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Import on first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'relvec.index' has no attribute {name!r}")
-    return getattr(import_module(f"relvec.index.{_HOMES[name]}"), name)

@@ -1,15 +1,25 @@
-"""Making and growing an index folder from long lists of pairs; what is killed resumes from the cache."""
+"""Index folders from long lists of pairs or from vectors made before, and their vectors for others."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from relvec.index import storage
 from relvec.index.kinds import check_kind
 from relvec.index.pair_index import PairIndex
-from relvec.index.storage import read_meta, writing
 from relvec.index.vocabulary import distinct_pairs
+from relvec.io.files import written_whole
+from relvec.io.tables import tsv_cell
+from relvec.io.vectors import check_output, read_pair_file, write_pair_file
 from relvec.model.cached_vectors import ModelVectors, Prepared
+from relvec.model.model_check import check_same_model
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
+from relvec.storage.lock import writing
+
+SAMPLED = 16
+ALIKE = 0.999  # half precision still reaches it
 
 
 def build_index(
@@ -36,7 +46,7 @@ def build_index(
     distinct, labels = distinct_pairs(pairs, relations)
     check_kind(kind, len(distinct)).check_size(len(distinct), model.dim)
     vectors = ModelVectors(model, batch_size=batch_size, show_progress=show_progress)
-    with writing(target, wait=False):
+    with storage.writing(target, wait=False):
         prepared = vectors.prepare(distinct, truncate=truncate)
         rows = vectors.rows(distinct)
         index = PairIndex.of_vectors(
@@ -65,9 +75,9 @@ def extend_index(
     1
     """
     target = Path(folder).resolve()
-    read_meta(target)  # no lock file is put where there is no index
+    storage.read_meta(target)  # no lock file is put where there is no index
     distinct, labels = distinct_pairs(pairs, relations)
-    with writing(target):
+    with storage.writing(target):
         index = PairIndex.load(target, writable=True)
         index.check_model(model)
         new, new_labels = index.lacking(distinct, labels)
@@ -77,3 +87,65 @@ def extend_index(
             index.append(new, new_labels, vectors.rows(new))
             index.write(target)
     return len(new)
+
+
+def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: str = "auto") -> storage.IndexMeta:
+    """Make an index folder of vectors that the model made; of several rows of one pair the first counts.
+
+    Some of the pairs are encoded again, so that vectors of another model are refused.
+
+    >>> from relvec import RelBERT
+    >>> from relvec.model.embed import embed_to_file
+    >>> model = RelBERT.from_pretrained(tiny_model)
+    >>> _ = embed_to_file(model, [("Paris", "France"), ("cup", "tea")], "vectors.npz")
+    >>> import_index("vectors.npz", "my.index", model=model).count
+    2
+    """
+    found = read_pair_file(path)
+    check_kind(kind, len(found.pairs))
+    first = {pair: row for row, pair in reversed(list(enumerate(found.pairs)))}
+    rows = sorted(first.values())
+    sample = [rows[at] for at in np.linspace(0, len(rows) - 1, min(SAMPLED, len(rows))).astype(int)]
+    check_same_model(model, [found.pairs[row] for row in sample], found.vectors[sample], str(path), least=ALIKE)
+    vectors = found.vectors if len(rows) == len(found.vectors) else found.vectors[rows]
+    pairs, relations = [found.pairs[row] for row in rows], [found.relations[row] for row in rows]
+    return PairIndex.of_vectors(pairs, vectors, model=model, relations=relations, kind=kind).save(folder)
+
+
+def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = None) -> None:
+    """Write pairs and vectors to a file, in the format of its ending (`relvec.io.vectors` lists them).
+
+    An index that holds whole vectors gives them with length 1; pairs of a compressed one are encoded again.
+
+    >>> from relvec import RelBERT
+    >>> model = RelBERT.from_pretrained(tiny_model)
+    >>> export_index(PairIndex.of(model, [("ice cream", "cone")]), "vectors.txt")
+    >>> Path("vectors.txt").read_text().split()[:3]
+    ['1', '16', 'ice_cream__cone']
+    """
+    check_output(Path(path))
+    pairs, columns = index.pairs.pairs(), {"relation": index.pairs.all_relations()}
+    with writing(path):
+        if index.is_exact or model is None:
+            write_pair_file(path, pairs, index.vectors, columns)
+            return
+        index.check_model(model)
+        vectors = ModelVectors(model)
+        vectors.prepare(pairs)
+        rows = vectors.rows(pairs, normalize=True)
+        write_pair_file(path, pairs, lambda start, stop: rows[start:stop], columns)
+
+
+def export_pairs(index: PairIndex, path: str | Path) -> None:
+    r"""Write the pairs alone, as a .tsv file with the columns head, tail and relation: for an index by another model.
+
+    >>> from relvec import RelBERT
+    >>> model = RelBERT.from_pretrained(tiny_model)
+    >>> export_pairs(PairIndex.of(model, [("ice cream", "cone")]), "pairs.tsv")
+    >>> Path("pairs.tsv").read_text()
+    'head\ttail\trelation\nice cream\tcone\t\n'
+    """
+    rows = zip(index.pairs.pairs(), index.pairs.all_relations(), strict=True)
+    lines = "".join(f"{tsv_cell(head)}\t{tsv_cell(tail)}\t{tsv_cell(relation)}\n" for (head, tail), relation in rows)
+    with writing(path), written_whole(Path(path)) as partial:
+        partial.write_text("head\ttail\trelation\n" + lines, encoding="utf-8")

@@ -1,16 +1,93 @@
-"""Files and folders that are written whole or not at all."""
+"""Files and folders: paths as people write them, text and large files in, and files written whole or not at all."""
 
 import glob
+import gzip
+import hashlib
+import io
 import os
 import shutil
+import sys
 import tempfile
+import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from relvec.errors import RelvecError
 
+READ_BYTES = 1 << 20
+_GZIP_START = b"\x1f\x8b"
 _TEMPORARY = "relvec_"  # in the name of what is still being written, so that it can be told from a user's file
+
+
+def expanded(path: str | Path) -> Path:
+    """The path with the home folder in place of `~`, or of `~user`.
+
+    >>> expanded("~/models") == Path.home() / "models", expanded("models") == Path("models")
+    (True, True)
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise RelvecError(f"There is no home folder for {path}; write the path in full.") from error
+
+
+def data_folder(data_dir: str | Path | None = None) -> Path | None:
+    """Where the user keeps datasets: `data_dir`, else `RELVEC_DATA`, else nowhere."""
+    chosen = data_dir or os.environ.get("RELVEC_DATA")
+    return expanded(chosen) if chosen else None
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[tuple[io.BufferedReader, io.FileIO]]:
+    """The content of a file, and the file itself, which knows how far it has been read.
+
+    >>> _ = Path("words.gz").write_bytes(gzip.compress(b"tea"))
+    >>> with unpacked(Path("words.gz")) as (stream, file):
+    ...     stream.read()
+    b'tea'
+    """
+    with _readable(path), io.FileIO(path) as file:
+        raw: io.BufferedReader = io.BufferedReader(file, READ_BYTES)
+        is_packed = raw.peek(2).startswith(_GZIP_START)
+        yield io.BufferedReader(gzip.GzipFile(fileobj=raw), READ_BYTES) if is_packed else raw, file
+
+
+def read_lines(path: str | Path) -> tuple[str, list[str]]:
+    """The name of a text file for error messages, and its lines; `-` is stdin."""
+    if str(path) == "-":
+        name, raw = "stdin", sys.stdin.buffer.read()
+    else:
+        name = str(path)
+        with unpacked(expanded(path)) as (stream, _):
+            raw = stream.read()
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise RelvecError(f"{name}, line {line}: not UTF-8 text; save the file as UTF-8.") from error
+    return name, text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file as it lies on disk.
+
+    >>> _ = Path("words.txt").write_text("tea")
+    >>> checksum(Path("words.txt"))[:8]
+    'a9f74d1e'
+    """
+    with _readable(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise RelvecError(f"{path} is no whole gzip file ({error}); pack or download it again.") from error
+    except OSError as error:
+        raise RelvecError(f"Cannot read {path}: {error.strerror}; check the path.") from error
 
 
 @contextmanager

@@ -13,10 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from relvec.errors import RelvecError
-from relvec.io.parquet import is_vectors, read_table
-from relvec.io.paths import expanded
-from relvec.io.streams import read_lines
+from relvec.errors import RelvecError, needed_for
+from relvec.io.files import expanded, read_lines
 from relvec.pairs import Pair, as_pair, as_word, column_names, column_values, pair_columns, parse_pair, table_columns
 
 RELATION_COLUMNS = ("relation", "predicate")
@@ -68,7 +66,7 @@ def read_rows(source: Any, of: str = "pair") -> Iterator[Row]:
         name, rows = "The table", _table_rows(columns, "Row")
     elif kind_of(source) == ".parquet":
         name = str(source)
-        rows = _table_rows(table_columns(read_table(expanded(source))) or {}, f"{name}, row")
+        rows = _table_rows(table_columns(read_parquet(expanded(source))) or {}, f"{name}, row")
     else:
         name, lines = read_lines(source)
         rows = (_READERS.get(kind_of(source)) or _judged(lines))(lines, name)
@@ -204,6 +202,29 @@ def _table_rows(columns: dict[str, Any], where: str) -> Iterator[Row]:
     kept = {name: column_values(column) for name, column in columns.items() if not is_vectors(column)}
     for number, values in enumerate(zip(*kept.values(), strict=True), start=1):
         yield Row(f"{where} {number}: ", dict(zip(kept, values, strict=True)))
+
+
+def pyarrow() -> tuple[Any, Any]:
+    """The modules `pyarrow` and `pyarrow.parquet`."""
+    with needed_for("A parquet file"):
+        import pyarrow
+        import pyarrow.parquet
+    return pyarrow, pyarrow.parquet
+
+
+def read_parquet(path: Path) -> Any:
+    """The file as a `pyarrow.Table`."""
+    arrow, parquet = pyarrow()
+    try:
+        return parquet.read_table(path)
+    except (arrow.ArrowException, OSError) as error:
+        raise RelvecError(f"{path} is no whole parquet file ({error}); check the path, or write it again.") from error
+
+
+def is_vectors(column: Any) -> bool:
+    """Whether this is a column of pyarrow that holds lists of numbers."""
+    kind = getattr(getattr(column, "type", None), "value_type", None)
+    return str(kind) in ("halffloat", "float", "double")
 
 
 def _is_missing(value: Any) -> bool:

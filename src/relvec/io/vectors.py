@@ -20,8 +20,7 @@ import numpy as np
 
 from relvec.errors import RelvecError
 from relvec.io.files import check_place, written_whole
-from relvec.io.parquet import is_vectors, pyarrow, read_table
-from relvec.io.tables import Row, read_rows
+from relvec.io.tables import Row, is_vectors, pyarrow, read_parquet, read_rows
 from relvec.io.word2vec import UNREADABLE, read_vectors
 from relvec.pairs import Pair, as_word, table_columns
 from relvec.similarity import Vectors
@@ -199,7 +198,7 @@ def _write_jsonl(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Colum
 
 
 def _read_parquet(path: Path) -> PairFile:
-    table = read_table(path)
+    table = read_parquet(path)
     columns = table_columns(table) or {}
     if "vector" not in columns:
         raise RelvecError(f"{path} has no column vector (it has {', '.join(columns)}); name the columns so.")

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError, needed_for
-from relvec.io.paths import expanded
-from relvec.io.streams import READ_BYTES, checksum, unpacked
+from relvec.io.files import READ_BYTES, checksum, expanded, unpacked
 from relvec.similarity import Vectors
 
 Vector = NDArray[np.float32]

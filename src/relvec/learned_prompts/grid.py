@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from relvec.data.rated import RatedRelation
 from relvec.errors import one_of
-from relvec.io.paths import expanded
+from relvec.io.files import expanded
 from relvec.learned_prompts.autoprompt.search import autoprompt
 from relvec.learned_prompts.masked_model import check_room
 from relvec.learned_prompts.plots import draw_grid

@@ -5,7 +5,7 @@ from pathlib import Path
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS
 from relvec.hub.models import resolve
-from relvec.io.paths import expanded
+from relvec.io.files import expanded
 from relvec.model.adapter import adapters_and_base
 
 

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Field, InstanceOf, PlainSerializer, model_validator
 
 from relvec.errors import RelvecError
-from relvec.io.files import written_whole
-from relvec.io.paths import expanded
+from relvec.io.files import expanded, written_whole
 from relvec.prompts.template import HEAD, MASK, TAIL, Template
 from relvec.settings import Settings
 

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from relvec.errors import RelvecError
-from relvec.io.files import written_whole
-from relvec.io.paths import expanded
+from relvec.io.files import expanded, written_whole
 from relvec.storage.lock import writing
 
 FILE_NAME = "cache.sqlite"

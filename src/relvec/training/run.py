@@ -11,7 +11,7 @@ from relvec.data.overlap import benchmark_folder, without_benchmarks
 from relvec.data.rated import RatedRelation, check_categories, check_relations, exclude, split
 from relvec.data.sources import load
 from relvec.errors import RelvecError
-from relvec.io.paths import expanded
+from relvec.io.files import expanded
 from relvec.model.base import as_folder
 from relvec.model.saving import check_output
 from relvec.model.torch_backend import TorchRelBERT

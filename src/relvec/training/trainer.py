@@ -19,7 +19,7 @@ from accelerate.utils import broadcast
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import describe
 from relvec.errors import RelvecError
-from relvec.io.paths import expanded
+from relvec.io.files import expanded
 from relvec.model.base import check_beside_base
 from relvec.model.saving import check_output
 from relvec.model.torch_backend import TorchRelBERT

@@ -8,7 +8,7 @@ from typing import Literal
 
 from relvec.errors import RelvecError, did_you_mean
 from relvec.hub.datasets import benchmark_file
-from relvec.io.paths import data_folder, expanded
+from relvec.io.files import data_folder, expanded
 from relvec.io.tables import TABLES, Part, kind_of, part_of
 
 Task = Literal["analogy", "classification", "mapping"]

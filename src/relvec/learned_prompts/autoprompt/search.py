@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from relvec.data.rated import RatedRelation, check_relations
-from relvec.io.paths import expanded
+from relvec.io.files import expanded
 from relvec.learned_prompts.autoprompt.token_search import TokenSearch
 from relvec.learned_prompts.masked_model import check_room, masked_model
 from relvec.learned_prompts.objective import PromptObjective

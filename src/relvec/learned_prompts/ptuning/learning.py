@@ -15,7 +15,7 @@ from torch import Tensor
 from relvec.data.rated import RatedRelation, check_relations, split
 from relvec.data.sources import describe
 from relvec.errors import RelvecError
-from relvec.io.paths import expanded
+from relvec.io.files import expanded
 from relvec.learned_prompts.masked_model import check_room, masked_model
 from relvec.learned_prompts.objective import PromptObjective, check_finite
 from relvec.learned_prompts.plots import PICTURE_NAME, draw_history
