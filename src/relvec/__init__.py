@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from relvec.prompts import Template
     from relvec.sklearn import RelationEmbedder
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "PairIndex": "relvec.index.pair_index",
