@@ -9,10 +9,10 @@ import typer.main
 
 from relvec.baselines.registry import BASELINES
 from relvec.cli.app import make_app
-from relvec.cli.models import model_rows
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
 from relvec.data.sources import SOURCES
+from relvec.hub.models import model_rows
 from relvec.index.kinds import KINDS
 from relvec.model.backends import BACKENDS
 from relvec.pooling import POOLINGS

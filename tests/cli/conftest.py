@@ -29,3 +29,15 @@ def relvec(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
         return Outcome(int(stop.value.code or 0), captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def refused(relvec: Callable[..., Outcome]) -> Callable[..., str]:
+    """Run `relvec` with what cannot be done; give the one line that it says, with exit code 2."""
+
+    def run(*arguments: str | Path) -> str:
+        result = relvec(*arguments)
+        assert (result.code, result.out, len(result.err.strip().splitlines())) == (2, "", 1), result
+        return result.err
+
+    return run

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +14,19 @@ import pytest
 import typer
 
 from relvec.cli.app import make_app
-from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
+from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, Measured
 from relvec.hub.models import base_folder
 
 Relvec = Callable[..., Any]
+Refused = Callable[..., str]
 
 
-def test_similarity_ranks_the_pairs(relvec: Relvec, tiny_folder: Path) -> None:
-    result = relvec("similarity", "Paris:France", "cup:tea", "Paris:France", "-m", tiny_folder)
-    assert result.code == 0
+def test_similarity_ranks_the_pairs_for_people_and_machines(relvec: Relvec, tiny_folder: Path) -> None:
+    words = ["similarity", "Paris:France", "cup:tea", "Paris:France", "-m", tiny_folder]
+    result = relvec(*words)
+    assert (result.code, result.err) == (0, "")
     assert result.out.splitlines()[:2] == ["pair\tsimilarity", "Paris:France\t1.000"]
-    assert result.err == ""
-
-
-def test_similarity_speaks_json(relvec: Relvec, tiny_folder: Path) -> None:
-    result = relvec("similarity", "Paris:France", "cup:tea", "Paris:France", "--json", "-m", tiny_folder)
-    answer = json.loads(result.out)
+    answer = json.loads(relvec(*words, "--json").out)
     assert answer["query"] == "Paris:France"
     assert [row["pair"] for row in answer["ranking"]] == ["Paris:France", "cup:tea"]
 
@@ -49,12 +47,10 @@ def test_embed_writes_vectors_and_reports_on_stderr(relvec: Relvec, tiny_folder:
         np.testing.assert_allclose(np.linalg.norm(file["vectors"], axis=1), 1, atol=1e-5)
 
 
-def test_embed_does_not_write_over_its_pairs(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
+def test_embed_does_not_write_over_its_pairs(refused: Refused, tiny_folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl"
     path.write_text('{"head": "Paris", "tail": "France", "note": "mine"}\n')
-    result = relvec("embed", path, "-o", path, "-m", tiny_folder)
-    assert result.code == 2
-    assert "is the file of pairs itself; choose another output" in result.err
+    assert "is the file of pairs itself; choose another output" in refused("embed", path, "-o", path, "-m", tiny_folder)
     assert "mine" in path.read_text()
 
 
@@ -86,6 +82,20 @@ def test_models_lists_every_name_of_the_catalogue(relvec: Relvec) -> None:
     assert [row["name"] for row in rows] == [*BUNDLED_MODELS, *BASE_MODELS, *HUB_MODELS]
     names = [line.split("\t")[0] for line in relvec("models").out.splitlines()]
     assert names[1:-2] == [row["name"] for row in rows]
+
+
+def test_models_show_what_was_measured(relvec: Relvec, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = next(iter(BUNDLED_MODELS))
+    measured = Measured(speed=1, analogy_accuracy=76.54, scoring="bidirectional")
+    monkeypatch.setitem(BUNDLED_MODELS, name, replace(BUNDLED_MODELS[name], measured=measured))
+    monkeypatch.setitem(BASE_MODELS, "minilm", replace(BASE_MODELS["minilm"], measured=Measured()))
+    head, *lines = (line.split("\t") for line in relvec("models").out.splitlines())
+    shown = {row["name"]: row for row in (dict(zip(head, line, strict=True)) for line in lines)}
+    assert (shown[name]["speed"], shown[name]["analogies (%)"]) == ("1x", "76.5 (bidirectional)")
+    assert (shown["minilm"]["speed"], shown["minilm"]["analogies (%)"]) == ("-", "-")
+    rows = {row["name"]: row for row in json.loads(relvec("models", "--json").out)}
+    assert [rows[name][key] for key in ("speed", "analogy_accuracy", "scoring")] == [1, 76.54, "bidirectional"]
+    assert [rows["minilm"][key] for key in ("speed", "analogy_accuracy", "scoring")] == [None, None, None]
 
 
 def test_fetch_prints_the_folder(relvec: Relvec, tiny_folder: Path) -> None:
@@ -176,7 +186,7 @@ def test_version(relvec: Relvec) -> None:
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
-    relvec: Relvec,
+    refused: Refused,
     tiny_folder: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -187,11 +197,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pairs.txt").write_text("Paris:France\n")
     stand_ins = {"TINY": str(tiny_folder), "PAIRS": "pairs.txt"}
-    result = relvec(*(stand_ins.get(argument, argument) for argument in arguments))
-    assert result.code == 2
-    assert message in result.err
-    assert len(result.err.strip().splitlines()) == 1
-    assert result.out == ""
+    assert message in refused(*(stand_ins.get(argument, argument) for argument in arguments))
     assert not list(tmp_path.glob("v.*"))
 
 

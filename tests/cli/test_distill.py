@@ -10,6 +10,7 @@ import pytest
 from relvec import RelBERT
 
 Relvec = Callable[..., Any]
+Refused = Callable[..., str]
 
 QUICK = ["--steps", "3", "--batch-size", "8", "--evaluate-every", "1"]
 
@@ -87,13 +88,10 @@ def test_distillation_and_learned_prompts_do_without_the_train_extra() -> None:
     ],
 )
 def test_what_cannot_be_distilled_is_one_line_and_exit_code_2(
-    relvec: Relvec, models: list[str | Path], pairs: Path, tmp_path: Path, arguments: list[str], message: str
+    refused: Refused, models: list[str | Path], pairs: Path, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     (tmp_path / "few.csv").write_text("head,tail\ncat,dog")
     words = [str(pairs) if word == "PAIRS" else word for word in arguments]
     output = [] if "-o" in arguments else ["-o", "student"]
-    result = relvec("distill", *models, *words, *output, "--dry-run")
-    assert result.code == 2
-    assert message in result.err
-    assert len(result.err.strip().splitlines()) == 1
+    assert message in refused("distill", *models, *words, *output, "--dry-run")
     assert not (tmp_path / "student").exists()

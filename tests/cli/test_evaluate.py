@@ -12,6 +12,7 @@ from relvec.evaluation import mlp_grid
 from relvec.evaluation.records import load_predictions, load_records
 
 Relvec = Callable[..., Any]
+Refused = Callable[..., str]
 
 QUESTIONS = [
     {"stem": ["Paris", "France"], "choice": [["cup", "tea"], ["Paris", "France"]], "answer": 1, "prefix": "gram1"},
@@ -305,9 +306,6 @@ def test_the_baselines_are_listed(relvec: Relvec) -> None:
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(
-    relvec: Relvec, data_dir: Path, arguments: list[str], message: str
+    refused: Refused, data_dir: Path, arguments: list[str], message: str
 ) -> None:
-    result = relvec("evaluate", *arguments, "--data-dir", data_dir)
-    assert result.code == 2
-    assert message in result.err
-    assert len(result.err.strip().splitlines()) == 1
+    assert message in refused("evaluate", *arguments, "--data-dir", data_dir)

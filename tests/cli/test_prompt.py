@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from relvec import RelBERT, RelvecError
-from relvec.cli.prompt import Subject
+from relvec.learned_prompts.settings import Subject
 from relvec.prompts.learned import PromptResult
 from relvec.training.recipe import Recipe
 from relvec.training.run import with_prompt
 
 Relvec = Callable[..., Any]
+Refused = Callable[..., str]
 
 LEARN: dict[str, list[str]] = {
     "autoprompt": ["--iterations", "2", "--candidates", "3"],
@@ -113,14 +114,11 @@ def test_search_prints_the_best_lengths_first(relvec: Relvec, tiny_folder: Path,
     ],
 )
 def test_what_cannot_be_searched_is_one_line_and_exit_code_2(
-    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path, arguments: list[str], message: str
+    refused: Refused, tiny_folder: Path, data: Path, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     defaults = {"--base": str(tiny_folder), "--data": str(data), "-o": str(tmp_path / "prompt")}
     missing = [word for name, value in defaults.items() if name not in arguments for word in (name, value)]
-    result = relvec("prompt", *arguments, *missing)
-    assert result.code == 2
-    assert message in result.err
-    assert len(result.err.strip().splitlines()) == 1
+    assert message in refused("prompt", *arguments, *missing)
 
 
 @pytest.fixture
@@ -134,12 +132,11 @@ def prompt(relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path) -> Pat
 
 @pytest.mark.parametrize("rank", ["0", "2"])
 def test_training_does_not_write_into_the_folder_of_its_prompt(
-    relvec: Relvec, data: Path, prompt: Path, rank: str
+    refused: Refused, data: Path, prompt: Path, rank: str
 ) -> None:
     before = {path.name for path in prompt.iterdir()}
-    result = relvec("train", "--prompt", prompt, "--data", data, "--steps", "1", "--lora", rank, "-o", prompt)
-    assert result.code == 2
-    assert "holds the learned prompt itself; choose another output" in result.err
+    words = ["train", "--prompt", prompt, "--data", data, "--steps", "1", "--lora", rank, "-o", prompt]
+    assert "holds the learned prompt itself; choose another output" in refused(*words)
     assert {path.name for path in prompt.iterdir()} == before
 
 
@@ -220,9 +217,7 @@ def test_the_prompt_comes_before_what_a_recipe_file_says(
     ],
 )
 def test_a_prompt_that_cannot_be_trained_with_is_one_line_and_exit_code_2(
-    relvec: Relvec, data: Path, tmp_path: Path, arguments: list[str], message: str
+    refused: Refused, data: Path, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
-    result = relvec("train", "--prompt", tmp_path / "none", "--data", data, "-o", tmp_path / "model", *arguments)
-    assert result.code == 2
-    assert message in result.err
-    assert len(result.err.strip().splitlines()) == 1
+    words = ["train", "--prompt", tmp_path / "none", "--data", data, "-o", tmp_path / "model"]
+    assert message in refused(*words, *arguments)

@@ -11,6 +11,7 @@ from relvec.model.adapter import adapter_config
 from relvec.model.torch_backend import TorchRelBERT
 
 Relvec = Callable[..., Any]
+Refused = Callable[..., str]
 
 QUICK = ["--steps", "2", "--set", "relations_per_batch=2", "--set", "evaluate_every=1"]
 
@@ -45,11 +46,14 @@ def test_train_and_merge_make_models_that_load(
     )
 
 
-@pytest.mark.parametrize("rank", ["0", "2"])
-def test_merge_leaves_a_readme_of_the_users_alone(relvec: Relvec, tiny_folder: Path, tmp_path: Path, rank: str) -> None:
+def test_merge_leaves_what_it_finds_alone(refused: Refused, tiny_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine")
-    result = relvec("merge", tiny_folder, "--lora", rank, "-o", tmp_path)
-    assert (result.code, "has a README.md that is no model's" in result.err) == (2, True)
+    shutil.copytree(tiny_folder, tmp_path / "mine")
+    for rank in ("0", "2"):
+        words = ["merge", tiny_folder, "--lora", rank, "-o"]
+        assert "has a README.md that is no model's" in refused(*words, tmp_path)
+        assert "mine holds a model already; choose another output" in refused(*words, tmp_path / "mine")
+    assert "does not say what base" in refused(*words, tmp_path / "adapter")
     assert (tmp_path / "README.md").read_text() == "mine"
 
 
@@ -105,7 +109,7 @@ def test_merge_makes_one_adapter_of_a_pile(relvec: Relvec, tiny_folder: Path, da
 
 @pytest.mark.parametrize("rank", ["0", "4"])
 def test_merge_never_replaces_what_it_reads(
-    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path, rank: str
+    relvec: Relvec, refused: Refused, tiny_folder: Path, data: Path, tmp_path: Path, rank: str
 ) -> None:
     base, lower, upper = tmp_path / "base", tmp_path / "lower", tmp_path / "upper"
     shutil.copytree(tiny_folder, base)
@@ -113,16 +117,9 @@ def test_merge_never_replaces_what_it_reads(
         assert relvec("train", "--data", data, "--base", below, "--lora", "2", "-o", run, *QUICK).code == 0
     before = TorchRelBERT.from_pretrained(upper).fingerprint
     for output in (base, lower, upper):
-        result = relvec("merge", tiny_folder, upper, "--lora", rank, "-o", output)
-        assert (result.code, f"holds {upper}, or what it stands on; choose another" in result.err) == (2, True)
+        said = refused("merge", tiny_folder, upper, "--lora", rank, "-o", output)
+        assert f"holds {upper}, or what it stands on; choose another" in said
     assert TorchRelBERT.from_pretrained(upper).fingerprint == before
-
-
-def test_merge_does_not_replace_another_model(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
-    shutil.copytree(tiny_folder, tmp_path / "mine")
-    result = relvec("merge", tiny_folder, "-o", tmp_path / "mine")
-    assert result.code == 2
-    assert "mine holds a model already; choose another output" in result.err
 
 
 def test_merge_finds_the_base_of_an_adapter_from_any_working_directory(
@@ -139,20 +136,13 @@ def test_merge_finds_the_base_of_an_adapter_from_any_working_directory(
 
 
 def test_training_replaces_no_model_of_another_recipe(
-    relvec: Relvec, tiny_folder: Path, data: Path, tmp_path: Path
+    relvec: Relvec, refused: Refused, tiny_folder: Path, data: Path, tmp_path: Path
 ) -> None:
     words = ["train", "--data", data, "--base", tiny_folder, "--lora", "0", "-o", tmp_path / "model", *QUICK]
     assert relvec(*words).code == 0
     for dry_run in ([], ["--dry-run"]):
-        result = relvec(*words, "--seed", "1", *dry_run)
-        assert (result.code, "holds a finished model of another recipe" in result.err) == (2, True)
+        assert "holds a finished model of another recipe" in refused(*words, "--seed", "1", *dry_run)
     assert relvec(*words).code == 0
-
-
-def test_a_model_of_unknown_base_cannot_become_an_adapter(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
-    result = relvec("merge", tiny_folder, "--lora", "4", "-o", tmp_path / "adapter")
-    assert result.code == 2
-    assert "does not say what base" in result.err
 
 
 def test_a_dry_run_prints_the_size_and_writes_nothing(
@@ -187,7 +177,7 @@ def test_a_dry_run_prints_the_size_and_writes_nothing(
     ],
 )
 def test_what_cannot_be_trained_is_one_line_and_exit_code_2(
-    relvec: Relvec,
+    refused: Refused,
     tiny_folder: Path,
     data: Path,
     tmp_path: Path,
@@ -199,20 +189,15 @@ def test_what_cannot_be_trained_is_one_line_and_exit_code_2(
     monkeypatch.delenv("RELVEC_DATA", raising=False)
     base = [] if "--base" in arguments else ["--base", tiny_folder]
     words = [str(data) if word == "DATA" else word for word in arguments]
-    result = relvec("train", *words, *base, "-o", tmp_path / "model", "--dry-run")
-    assert result.code == 2
-    assert message in result.err
-    assert len(result.err.strip().splitlines()) == 1
+    assert message in refused("train", *words, *base, "-o", tmp_path / "model", "--dry-run")
     assert not (tmp_path / "model").exists()
 
 
-def test_a_score_that_is_no_number_is_named_with_its_line(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
+def test_a_score_that_is_no_number_is_named_with_its_line(refused: Refused, tiny_folder: Path, tmp_path: Path) -> None:
     rows = [
         {"relation": "r", "head": "a", "tail": "b", "score": 1},
         {"relation": "r", "head": "a", "tail": "c", "score": "x"},
     ]
     path = tmp_path / "rated.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    result = relvec("train", "--data", path, "--base", tiny_folder, "--dry-run")
-    assert result.code == 2
-    assert f"{path}, line 2" in result.err
+    assert f"{path}, line 2" in refused("train", "--data", path, "--base", tiny_folder, "--dry-run")

@@ -1,7 +1,7 @@
 """relvec analyse: relations a model never saw, and a map of its vectors."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,17 +37,8 @@ def unseen(
     recipe = Recipe.from_toml(config) if config else Recipe()
     with needed_for("This analysis"):
         from relvec.analyses.unseen_category import unseen_category
-    found = unseen_category(
-        recipe,
-        category,
-        output,
-        dataset or (),
-        data_dir=data_dir,
-        runs=runs,
-        seed=seed,
-        jobs=jobs,
-        command=typed_command(),
-    )
+    where: dict[str, Any] = {"data_dir": data_dir, "runs": runs, "command": typed_command()}
+    found = unseen_category(recipe, category, output, dataset or (), seed=seed, jobs=jobs, **where)
     scores = {"trained_on_all": found.trained_on_all, "trained_without": found.trained_without}
     title = f"F1 without category {category} (difference to the model trained on all)"
     show(json, {"category": found.category, **scores}, Table(found.columns(), found.rows(), title))

@@ -1,18 +1,21 @@
 """The command-line application and how it fails."""
 
 import os
+import re
 import sys
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from relvec import __version__
-from relvec.cli.messages import UsageError, usage_sentence, warnings_in_one_line
-from relvec.errors import RelvecError, needed_for
+from relvec.errors import LeftOutWarning, RelvecError, UnknownWordsWarning, needed_for
 
 _STOPPED = 130  # the exit code of Ctrl-C
+_UsageError: Any = typer.BadParameter.__bases__[0]  # it has no public name, and typer has its own or click's
 
 COMMANDS = {
     "similarity": "similarity",
@@ -77,15 +80,15 @@ def _options(
 def main() -> None:
     """Run the command; bad input is one line on stderr and exit code 2, Ctrl-C is exit code 130."""
     try:
-        with warnings_in_one_line(), needed_for("This command"):
+        with _warnings_in_one_line(), needed_for("This command"):
             first = sys.argv[1] if len(sys.argv) > 1 else ""
             app = make_app([first] if first in COMMANDS else COMMANDS)  # a command does not wait for the others
             code = app(prog_name="relvec", standalone_mode=False)
         if code == _STOPPED:  # what typer makes of Ctrl-C
             raise KeyboardInterrupt
         sys.exit(code)
-    except (RelvecError, UsageError) as error:
-        sentence = str(error) if isinstance(error, RelvecError) else usage_sentence(error)
+    except (RelvecError, _UsageError) as error:
+        sentence = str(error) if isinstance(error, RelvecError) else _usage_sentence(error)
         if sentence:
             typer.secho(f"relvec: {sentence}", fg="red", err=True)
         sys.exit(2)
@@ -96,3 +99,51 @@ def main() -> None:
         # The reader of our output has gone; keep the interpreter from complaining when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def _usage_sentence(error: Any) -> str:
+    """What was wrong with the words of a command, and where to look; empty if its help has been printed instead.
+
+    >>> _usage_sentence(typer.BadParameter("Input should be a valid integer, unable to parse", param_hint="'-k'"))
+    "Invalid value for '-k': it should be a valid integer; see relvec --help."
+    """
+    said = " ".join(error.format_message().split())
+    if not said:
+        return ""
+    said = re.sub(r"Input (should be [^,]*).*", r"it \1", said)
+    said = said.replace(". Did you mean", ", did you mean").rstrip(".?")
+    return f"{said}; see {error.ctx.command_path if error.ctx else 'relvec'} --help."
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Each warning is one line; pairs with unknown words make one at the end, however many steps they took."""
+    found: list[UnknownWordsWarning] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UnknownWordsWarning)
+        show = warnings.showwarning
+
+        def gather(message: Warning | str, *details: Any, **more: Any) -> None:
+            if isinstance(message, UnknownWordsWarning):
+                found.append(message)
+            elif isinstance(message, LeftOutWarning):
+                _say(message)
+            else:
+                show(message, *details, **more)
+
+        warnings.showwarning = gather
+        try:
+            yield
+        finally:
+            if found:
+                _say(_together(found))
+
+
+def _say(warning: Warning) -> None:
+    typer.secho(f"relvec: warning: {warning}", fg="yellow", err=True)
+
+
+def _together(found: list[UnknownWordsWarning]) -> UnknownWordsWarning:
+    if len(found) == 1:
+        return found[0]
+    return UnknownWordsWarning(list(dict.fromkeys(pair for each in found for pair in each.pairs)), found[0].word)

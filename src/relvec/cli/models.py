@@ -1,45 +1,16 @@
 """relvec models, fetch and merge: which models there are, bring one here, make one of several."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from relvec.cli.options import Json
 from relvec.cli.output import Table, show
 from relvec.errors import RelvecError
-from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, BaseModel, BundledModel, HubModel
-from relvec.hub.models import base_folder, resolve
+from relvec.hub.models import model_rows, resolve
 
 _COLUMNS = ("name", "kind", "parameters", "download", "speed", "analogies (%)", "here", "source", "description")
-
-
-def model_rows() -> list[dict[str, Any]]:
-    """One row for each name in the catalogue: what it is, its size, what was measured, its source, if it is here."""
-    bundled, bases, published = BUNDLED_MODELS.values(), BASE_MODELS.values(), HUB_MODELS.values()
-    return [
-        *(_row(each, "relation model", BASE_MODELS[each.base], f"bundled, over {each.base}") for each in bundled),
-        *(_row(each, "base encoder", each, f"hub {each.hub_id}, or the package index") for each in bases),
-        *(_row(each, "relation model", each, "hub") for each in published),
-    ]
-
-
-def _row(
-    model: BundledModel | BaseModel | HubModel, kind: str, weights: BaseModel | HubModel, source: str
-) -> dict[str, Any]:
-    measured = model.measured
-    return {
-        "name": model.name,
-        "kind": kind,
-        "parameters": weights.parameters,
-        "download": weights.download_size,
-        "source": source,
-        "here": isinstance(weights, BaseModel) and base_folder(weights).is_dir(),
-        "description": model.description,
-        "speed": measured.speed,
-        "analogy_accuracy": measured.analogy_accuracy,
-        "scoring": None if measured.analogy_accuracy is None else measured.scoring,
-    }
 
 
 def models(json: Json = False) -> None:
@@ -94,24 +65,12 @@ def merge(
         if holds(output, model):
             raise RelvecError(f"{output} holds {model}, or what it stands on; choose another output.")
     check_unused(output)
-    loaded = [TorchRelBERT.from_pretrained(model, device="cpu") for model in models]
-    merged = average(loaded)
+    merged = average([TorchRelBERT.from_pretrained(model, device="cpu") for model in models])
     merged.name = output.name
-    if not lora:
-        merged.save_pretrained(output)
-    else:
-        from relvec.model.adapter import adapter_config, is_adapter, plain_base
-        from relvec.training.adapters import save_low_rank
+    if lora:
+        from relvec.training.adapters import save_over_base
 
-        folder = resolve(models[0])
-        recorded = merged.training_record.get("base")
-        # An adapter's own name of its base holds in any working directory; the recorded one is as it was typed.
-        base = adapter_config(folder).base_model_name_or_path if is_adapter(folder) else recorded
-        if not base:
-            raise RelvecError(f"{models[0]} does not say what base it was trained from; write it with --lora 0.")
-        plain = plain_base(base)
-        if plain != base:  # an adapter on an adapter becomes one
-            recipe = merged.training_record.get("recipe", {}) | {"started_from": recorded or base}
-            merged.training_record |= {"base": plain, "recipe": recipe}
-        save_low_rank(merged, plain, lora, output)
+        save_over_base(merged, models[0], lora, output)
+    else:
+        merged.save_pretrained(output)
     typer.echo(str(output))

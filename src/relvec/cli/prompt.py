@@ -8,56 +8,14 @@ import typer
 
 from relvec.cli.options import Run, with_shared_options
 from relvec.cli.output import Table, facts_table, show
-from relvec.data.rated import BOTTOM, TOP, RatedRelation
 from relvec.io.files import expanded
-from relvec.learned_prompts.settings import AutoPromptSettings, PromptSettings, PTuningSettings
+from relvec.learned_prompts.settings import AnySettings, AutoPromptSettings, PromptSettings, PTuningSettings, Subject
 from relvec.prompts.learned import Lengths, PromptResult, parse_grid
-from relvec.settings import Settings, setting
 
 app = typer.Typer(help="Choose a manual template, or learn a prompt: AutoPrompt, P-tuning.", no_args_is_help=True)
 
 LengthsOption = Annotated[str, typer.Option("--lengths", help="Triggers before, between and after the two words.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The folder for the prompt; `relvec train` takes it.")]
-
-
-class Subject(Settings):
-    """What a prompt is for: an encoder, and the relations whose loss decides."""
-
-    base: str = setting("mpnet", "the frozen encoder: a name, a folder or a hub id")
-    data: list[str] = setting(
-        lambda: ["semeval2012"],
-        "semeval2012 (by default), bundled, a file, a folder or a hub dataset; may be repeated",
-    )
-    top: int = setting(TOP, "the best rated pairs of a relation that are positives")
-    bottom: int = setting(BOTTOM, "the worst rated pairs of a relation that are negatives")
-    threshold: float | None = setting(None, "in place of --top and --bottom: the least score of a positive")
-    exclude_benchmark_pairs: bool = setting(
-        False, "leave out what the benchmarks of --data-dir have", "--exclude-benchmark-pairs"
-    )
-
-    @property
-    def source(self) -> dict[str, Any]:
-        """What prompt.json says of it."""
-        said: dict[str, Any] = {"data": self.data, "exclude_benchmark_pairs": self.exclude_benchmark_pairs}
-        return said if self.threshold is None else {**said, "threshold": self.threshold}
-
-    def relations(self, data_dir: Path | None) -> list[RatedRelation]:
-        from relvec.data.overlap import benchmark_folder, without_benchmarks
-        from relvec.data.sources import load
-
-        relations = [
-            relation
-            for name in self.data
-            for relation in load(name, data_dir=data_dir, top=self.top, bottom=self.bottom, threshold=self.threshold)
-        ]
-        if not self.exclude_benchmark_pairs:
-            return relations
-        # All methods are judged on the same relations, and P-tuning needs negatives.
-        return without_benchmarks(relations, benchmark_folder(data_dir), needs_negatives=True)
-
-
-class AnySettings(AutoPromptSettings, PTuningSettings):
-    """The settings of all methods; a method refuses those of another."""
 
 
 @app.command()
@@ -83,12 +41,7 @@ def manual(
 @app.command()
 @with_shared_options
 def autoprompt(
-    output: Output,
-    subject: Subject,
-    *,
-    lengths: LengthsOption = "8,2,2",
-    settings: AutoPromptSettings,
-    run: Run,
+    output: Output, subject: Subject, *, lengths: LengthsOption = "8,2,2", settings: AutoPromptSettings, run: Run
 ) -> None:
     """Search vocabulary tokens around the words by gradient; the same command again resumes an interrupted run."""
     _learn("autoprompt", output, subject, lengths, settings, run)
@@ -97,12 +50,7 @@ def autoprompt(
 @app.command()
 @with_shared_options
 def ptuning(
-    output: Output,
-    subject: Subject,
-    *,
-    lengths: LengthsOption = "8,2,2",
-    settings: PTuningSettings,
-    run: Run,
+    output: Output, subject: Subject, *, lengths: LengthsOption = "8,2,2", settings: PTuningSettings, run: Run
 ) -> None:
     """Train the embeddings of new tokens around the words; the same command again resumes an interrupted run."""
     _learn("ptuning", output, subject, lengths, settings, run)
@@ -131,15 +79,10 @@ def search(
     options = {"source": subject.source, "device": run.device, **given}
     results = search_lengths(method, subject.base, subject.relations(run.data_dir), grid, output, **options)
     folders = [prompt_folder(output, result.lengths) for result in results]
+    marks = ["best", *([""] * len(results[1:]))]
     rows = [
-        [
-            result.lengths,
-            f"{result.train_loss:.4f}",
-            f"{result.validation_loss:.4f}",
-            "best" if result is results[0] else "",
-            result.text,
-        ]
-        for result in results
+        [result.lengths, f"{result.train_loss:.4f}", f"{result.validation_loss:.4f}", mark, result.text]
+        for result, mark in zip(results, marks, strict=True)
     ]
     show(
         run.json,

@@ -8,9 +8,10 @@ import logging
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 from relvec.errors import RelvecError, did_you_mean
-from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, BaseModel
+from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, BaseModel, BundledModel, HubModel
 from relvec.hub.network import HubError, hub_answers, hub_snapshot, offline
 from relvec.hub.packages import sha256_of, unpack_packages
 from relvec.io.files import expanded
@@ -111,3 +112,31 @@ def _hub_folder(repository: str, revision: str | None) -> Path:
         names = (*BUNDLED_MODELS, *BASE_MODELS, *HUB_MODELS)
         advice = did_you_mean(repository, names, "see `relvec models` for names, or give a folder or a hub id")
         raise RelvecError(f"Unknown model {repository!r}; {advice} ({error}).") from error
+
+
+def model_rows() -> list[dict[str, Any]]:
+    """One row for each name in the catalogue: what it is, its size, what was measured, its source, if it is here."""
+    bundled, bases, published = BUNDLED_MODELS.values(), BASE_MODELS.values(), HUB_MODELS.values()
+    return [
+        *(_row(each, "relation model", BASE_MODELS[each.base], f"bundled, over {each.base}") for each in bundled),
+        *(_row(each, "base encoder", each, f"hub {each.hub_id}, or the package index") for each in bases),
+        *(_row(each, "relation model", each, "hub") for each in published),
+    ]
+
+
+def _row(
+    model: BundledModel | BaseModel | HubModel, kind: str, weights: BaseModel | HubModel, source: str
+) -> dict[str, Any]:
+    measured = model.measured
+    return {
+        "name": model.name,
+        "kind": kind,
+        "parameters": weights.parameters,
+        "download": weights.download_size,
+        "source": source,
+        "here": isinstance(weights, BaseModel) and base_folder(weights).is_dir(),
+        "description": model.description,
+        "speed": measured.speed,
+        "analogy_accuracy": measured.analogy_accuracy,
+        "scoring": None if measured.analogy_accuracy is None else measured.scoring,
+    }

@@ -1,6 +1,46 @@
 """The settings of the methods that learn a prompt; they need no torch, so commands take their options from here."""
 
+from pathlib import Path
+from typing import Any
+
+from relvec.data.overlap import benchmark_folder, without_benchmarks
+from relvec.data.rated import BOTTOM, TOP, RatedRelation
+from relvec.data.sources import load
 from relvec.settings import Seed, Settings, setting
+
+
+class Subject(Settings):
+    """What a prompt is for: an encoder, and the relations whose loss decides."""
+
+    base: str = setting("mpnet", "the frozen encoder: a name, a folder or a hub id")
+    data: list[str] = setting(
+        lambda: ["semeval2012"],
+        "semeval2012 (by default), bundled, a file, a folder or a hub dataset; may be repeated",
+    )
+    top: int = setting(TOP, "the best rated pairs of a relation that are positives")
+    bottom: int = setting(BOTTOM, "the worst rated pairs of a relation that are negatives")
+    threshold: float | None = setting(None, "in place of --top and --bottom: the least score of a positive")
+    exclude_benchmark_pairs: bool = setting(
+        False, "leave out what the benchmarks of --data-dir have", "--exclude-benchmark-pairs"
+    )
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """What prompt.json says of it."""
+        said: dict[str, Any] = {"data": self.data, "exclude_benchmark_pairs": self.exclude_benchmark_pairs}
+        return said if self.threshold is None else {**said, "threshold": self.threshold}
+
+    def relations(self, data_dir: Path | None) -> list[RatedRelation]:
+        """The relations by those names, without the pairs that it excludes."""
+        relations = [
+            relation
+            for name in self.data
+            for relation in load(name, data_dir=data_dir, top=self.top, bottom=self.bottom, threshold=self.threshold)
+        ]
+        if not self.exclude_benchmark_pairs:
+            return relations
+        # All methods are judged on the same relations, and P-tuning needs negatives.
+        return without_benchmarks(relations, benchmark_folder(data_dir), needs_negatives=True)
 
 
 class PromptSettings(Settings):
@@ -27,3 +67,7 @@ class PTuningSettings(PromptSettings):
     learning_rate: float = setting(1e-3, "the learning rate", gt=0)
     triples_per_batch: int = setting(64, "triples in a step", ge=1)
     evaluate_every: int = setting(25, "steps between two evaluations and checkpoints", ge=1)
+
+
+class AnySettings(AutoPromptSettings, PTuningSettings):
+    """The settings of all methods; a method refuses those of another."""

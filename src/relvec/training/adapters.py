@@ -11,8 +11,9 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from relvec.errors import RelvecError, needed_for
+from relvec.hub.models import resolve
 from relvec.io.files import folder_written_whole
-from relvec.model.adapter import CONFIG_NAME, KEY_PREFIX, WEIGHTS_NAME
+from relvec.model.adapter import CONFIG_NAME, KEY_PREFIX, WEIGHTS_NAME, adapter_config, is_adapter, plain_base
 from relvec.model.base import check_beside_base, lasting
 from relvec.model.card import model_card
 from relvec.model.saving import CONFIGS, MODEL_FILES, check_output
@@ -87,6 +88,20 @@ def low_rank(change: Tensor, rank: int) -> tuple[Tensor, Tensor]:
     is_change = squares > torch.finfo(torch.float64).eps * squares[0]  # the rest is rounding, and no divisor
     kept, root = directions * is_change, torch.where(is_change, squares, 1.0).pow(0.25)
     return (kept * root).float(), (kept.T @ wide / root.unsqueeze(1)).float()
+
+
+def save_over_base(model: TorchRelBERT, source: str, rank: int, folder: str | Path) -> None:
+    """Write a model as an adapter of the base that `source` stands on; an adapter on an adapter becomes one."""
+    place, recorded = resolve(source), model.training_record.get("base")
+    # An adapter's own name of its base holds in any working directory; the recorded one is as it was typed.
+    base = adapter_config(place).base_model_name_or_path if is_adapter(place) else recorded
+    if not base:
+        raise RelvecError(f"{source} does not say what base it was trained from; write it with --lora 0.")
+    plain = plain_base(base)
+    if plain != base:
+        recipe = model.training_record.get("recipe", {}) | {"started_from": recorded or base}
+        model.training_record |= {"base": plain, "recipe": recipe}
+    save_low_rank(model, plain, rank, folder)
 
 
 def save_low_rank(model: TorchRelBERT, base: str, rank: int, folder: str | Path) -> None:
