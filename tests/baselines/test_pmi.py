@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relvec.baselines import pmi as module
-from relvec.baselines.cooccurrence import NEVER_TOGETHER, CooccurrenceCounter, Term, term_of, terms_of
-from relvec.baselines.pmi import PMI
+from relvec.baselines.pmi import NEVER_TOGETHER, PMI, CooccurrenceCounter, Term, term_of, terms_of
 from relvec.data.benchmarks.analogy import Question
 from relvec.errors import RelvecError
 from relvec.pairs import Pair

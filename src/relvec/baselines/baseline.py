@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Question, load_questions
 from relvec.errors import RelvecError
-from relvec.evaluation.systems import Solver, SolverFor, System
+from relvec.evaluation.systems import Scores, Solver, SolverFor, System
 from relvec.pairs import Pair
 from relvec.settings import Settings
 
@@ -52,6 +54,12 @@ class Baseline:
             name: str(field.description) + (f" ({field.default})" if not field.is_required() and field.default else "")
             for name, field in self.settings.model_fields.items()
         }
+
+
+def choice_scores(question: Question, chosen: int | None) -> Scores:
+    """1 for the choice that was made and 0 for the others; nan for all where none was made."""
+    count = len(question.choices)
+    return np.full(count, np.nan) if chosen is None else (np.arange(count) == chosen).astype(np.float64)
 
 
 def always(solver: Solver) -> SolverFor:

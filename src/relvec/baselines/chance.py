@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from relvec.baselines.baseline import FACTS, Baseline, Context, always
+from relvec.baselines.baseline import FACTS, Baseline, Context, always, choice_scores
 from relvec.data.benchmarks.analogy import Question
 from relvec.evaluation.systems import Scores, System
 
@@ -20,7 +18,7 @@ class Chance:
     fingerprint = "chance"
 
     def scores(self, questions: Sequence[Question]) -> list[Scores]:
-        return [np.full(len(question.choices), np.nan) for question in questions]
+        return [choice_scores(question, None) for question in questions]
 
 
 def _build(settings: object, context: Context) -> System:

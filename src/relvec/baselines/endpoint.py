@@ -40,7 +40,6 @@ class Endpoint:
         retries: int = 5,
         parallel: int = 4,
         cache_folder: str | Path | None = None,
-        show_progress: bool | None = None,
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -54,7 +53,7 @@ class Endpoint:
         with needed_for("Asking a server"):
             from openai import DefaultHttpxClient, OpenAI
         self.url, self.model = url.rstrip("/"), model
-        self._parallel, self._show_progress = parallel, show_progress
+        self._parallel = parallel
         self._cache = Cache(f"answers {self.fingerprint}", about=f"answers of {model}", folder=cache_folder)
         # A proxy is no part of this machine.
         transport = DefaultHttpxClient(follow_redirects=False, trust_env=not is_local, timeout=timeout_seconds)
@@ -74,7 +73,7 @@ class Endpoint:
         pool = ThreadPoolExecutor(self._parallel)
         try:
             answers = pool.map(lambda key: read(self._post(path, body_of[key])), missing)
-            with progress_bar(len(missing), f"Asking {self.model}", unit="request", show=self._show_progress) as bar:
+            with progress_bar(len(missing), f"Asking {self.model}", unit="request") as bar:
                 for key, answer in zip(missing, answers, strict=True):
                     self._cache.add_json({key: answer})
                     bar.update()
@@ -112,8 +111,8 @@ class Endpoint:
 class Completions:
     """Likelihoods from a server that echoes a prompt with the log-probability of each of its tokens."""
 
-    def __init__(self, endpoint: Endpoint, *, name: str = "") -> None:
-        self.name = name or endpoint.model
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.name = endpoint.model
         self._endpoint = endpoint
         self.fingerprint = hashlib.sha256(f"completions {endpoint.fingerprint}".encode()).hexdigest()
 
@@ -130,8 +129,8 @@ class Completions:
 class Chat:
     """Answers of a chat model."""
 
-    def __init__(self, endpoint: Endpoint, *, name: str = "") -> None:
-        self.name = name or endpoint.model
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.name = endpoint.model
         self._endpoint = endpoint
         self.fingerprint = hashlib.sha256(f"chat {endpoint.fingerprint}".encode()).hexdigest()
 
@@ -141,13 +140,13 @@ class Chat:
         return self._endpoint.ask("chat/completions", bodies, _message)
 
 
-def connect(endpoint: Endpoint, *, name: str = "") -> Completions | Chat:
+def connect(endpoint: Endpoint) -> Completions | Chat:
     """Likelihoods if the server gives them (one request finds out), else its chat."""
-    completions = Completions(endpoint, name=name)
+    completions = Completions(endpoint)
     try:
         completions.likelihoods([PROBE])
     except _NotOfferedError:
-        return Chat(endpoint, name=name)
+        return Chat(endpoint)
     return completions
 
 

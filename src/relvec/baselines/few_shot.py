@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from relvec.baselines.baseline import FACTS, Baseline, Context
+from relvec.baselines.baseline import FACTS, Baseline, Context, choice_scores
 from relvec.baselines.likelihood import ChatModel, LikelihoodModel
 from relvec.data.benchmarks.analogy import Part, Question
 from relvec.errors import RelvecError
@@ -110,14 +110,7 @@ class FewShot:
 
     def _by_letter(self, scorer: ChatModel, questions: Sequence[Question]) -> list[Scores]:
         answers = scorer.answers([self.letter_prompt(question) for question in questions])
-        found = []
-        for question, answer in zip(questions, answers, strict=True):
-            chosen = parse_letter(answer, question)
-            scores = np.full(len(question.choices), np.nan if chosen is None else 0.0)
-            if chosen is not None:
-                scores[chosen] = 1.0
-            found.append(scores)
-        return found
+        return [choice_scores(q, parse_letter(answer, q)) for q, answer in zip(questions, answers, strict=True)]
 
 
 def _gives_away(example: Question, question: Question) -> bool:
@@ -179,7 +172,7 @@ def _build(settings: FewShotSettings, context: Context) -> System:
         from relvec.baselines.language_model import LanguageModel
 
         scorer = LanguageModel.from_pretrained(settings.lm, kind="causal", device=context.device)
-    name = context.name or f"{scorer.name} ({f'{settings.shots}-shot' if settings.shots else 'zero-shot'})"
+    name = context.name or FewShot(scorer, shots=settings.shots).name
 
     def solver_for(dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring) -> Solver:
         examples = context.validation(dataset) if settings.shots else []

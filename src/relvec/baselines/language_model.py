@@ -63,8 +63,6 @@ class LanguageModel:
         name: str,
         is_causal: bool,
         cache_folder: str | Path | None = None,
-        tokens_per_batch: int = TOKENS_PER_BATCH,
-        show_progress: bool | None = None,
     ) -> None:
         self.name = name
         self.is_causal = is_causal
@@ -72,8 +70,6 @@ class LanguageModel:
         self._tokenizer = tokenizer
         encoder: Any = model.base_model
         self._max_tokens = token_limit(encoder, tokenizer)
-        self._tokens_per_batch = tokens_per_batch
-        self._show_progress = show_progress
         self._cache = Cache(f"likelihoods {self.fingerprint}", about=name, folder=cache_folder)
 
     @classmethod
@@ -84,8 +80,6 @@ class LanguageModel:
         kind: Kind | None = None,
         device: str | torch.device | None = None,
         cache_folder: str | Path | None = None,
-        tokens_per_batch: int = TOKENS_PER_BATCH,
-        show_progress: bool | None = None,
     ) -> Self:
         """Load a folder, a hub id or a GGUF file. BERT and its like are masked models unless `kind` is causal."""
         path = expanded(model)
@@ -94,17 +88,10 @@ class LanguageModel:
                 raise RelvecError(f"{path} cannot be read as a masked language model; give a folder or a hub id.")
             network, tokenizer, is_causal = *_load_gguf(path), True
         else:
-            network, tokenizer, is_causal = _load_folder(resolve(model, show_progress=show_progress), kind)
+            network, tokenizer, is_causal = _load_folder(resolve(model), kind)
         torch.nn.Module.to(network, pick_device(device))
-        return cls(
-            network,
-            tokenizer,
-            name=path.name.removesuffix(".gguf"),
-            is_causal=is_causal,
-            cache_folder=cache_folder,
-            tokens_per_batch=tokens_per_batch,
-            show_progress=show_progress,
-        )
+        name = path.name.removesuffix(".gguf")
+        return cls(network, tokenizer, name=name, is_causal=is_causal, cache_folder=cache_folder)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -123,7 +110,7 @@ class LanguageModel:
         found = self._cache.get_json(texts)
         # By length, for little padding; the longest first, so that too little memory shows at once.
         missing = sorted((text for text in dict.fromkeys(texts) if text not in found), key=len, reverse=True)
-        with progress_bar(len(missing), f"Reading with {self.name}", unit="text", show=self._show_progress) as bar:
+        with progress_bar(len(missing), f"Reading with {self.name}", unit="text") as bar:
             for start in range(0, len(missing), TEXTS_PER_STEP):
                 step = missing[start : start + TEXTS_PER_STEP]
                 computed = dict(zip(step, self._computed(step), strict=True))
@@ -137,7 +124,7 @@ class LanguageModel:
         sums = np.zeros(len(texts))
         counts = np.zeros(len(texts), dtype=int)
         with torch.inference_mode():
-            for batch in _batches(rows, self._tokens_per_batch):
+            for batch in _batches(rows):
                 for row, log_probabilities in zip(batch, self._predicted(batch), strict=True):
                     sums[row.text] += log_probabilities.sum()
                     counts[row.text] += len(row.targets)
@@ -197,11 +184,11 @@ class LanguageModel:
         return np.split(found, np.cumsum(lengths)[:-1])
 
 
-def _batches(rows: list[_Row], tokens_per_batch: int) -> Iterator[list[_Row]]:
+def _batches(rows: list[_Row]) -> Iterator[list[_Row]]:
     """Rows of similar length, as many as the padded batch may hold tokens, at least one."""
     batch: list[_Row] = []
     for row in sorted(rows, key=lambda row: -len(row.tokens)):
-        if batch and (len(batch) + 1) * len(batch[0].tokens) > tokens_per_batch:
+        if batch and (len(batch) + 1) * len(batch[0].tokens) > TOKENS_PER_BATCH:
             yield batch
             batch = []
         batch.append(row)

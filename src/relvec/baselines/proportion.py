@@ -9,7 +9,7 @@ words (positive) and fails in the other 16 (negative), which gives
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self
 
@@ -70,14 +70,10 @@ def aggregate(aggregator: str, values: Table, axis: int = -1) -> Table:
     >>> aggregate("mean", np.array([1.0, 2.0, 6.0])).item(), aggregate("index-1", np.array([1.0, 2.0, 6.0])).item()
     (3.0, 2.0)
     """
-    match aggregator:
-        case "mean":
-            return np.mean(values, axis=axis)
-        case "max":
-            return np.max(values, axis=axis)
-        case "min":
-            return np.min(values, axis=axis)
-    return np.take(values, int(aggregator.removeprefix("index-")), axis=axis)
+    if aggregator.startswith("index-"):
+        return np.take(values, int(aggregator.removeprefix("index-")), axis=axis)
+    found: Table = getattr(np, aggregator)(values, axis=axis)
+    return found
 
 
 class Score(Protocol):
@@ -183,11 +179,8 @@ class ProportionSettings:
         {'template': 'to-as', 'score': 'mppl', 'alpha_head': 0.2, 'alpha_tail': -0.4, 'positive': 'index-0',
          'negative': 'index-0', 'beta': 0.0}
         """
-        values: dict[str, Any] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            values |= {"score": value.name, **asdict(value)} if field.name == "score" else {field.name: value}
-        return values
+        ends = {"positive": self.positive, "negative": self.negative, "beta": self.beta}
+        return {"template": self.template, "score": self.score.name, **vars(self.score), **ends}
 
     @property
     def orders(self) -> list[int]:
@@ -225,19 +218,16 @@ def log_perplexity_tables(
                         places.append((number, order, i, j))
                         texts.append(in_template(template, (*question.stem, head, tail), ORDERS[order]))
     distinct = list(dict.fromkeys(texts))
-    found = {
-        text: likelihood.log_perplexity for text, likelihood in zip(distinct, model.likelihoods(distinct), strict=True)
-    }
+    found = dict(zip(distinct, model.likelihoods(distinct), strict=True))
     for (number, order, i, j), text in zip(places, texts, strict=True):
-        tables[number][order, i, j] = found[text]
+        tables[number][order, i, j] = found[text].log_perplexity
     return tables
 
 
 class ProportionScore:
     """Answers analogy questions by the analogical proportion score.
 
-    `ProportionSettings()` is the paper's untuned row, and `proportion_tuning.tune` finds the settings of the tuned one.
-    `configuration` is what a record says of them.
+    `configuration` is what a record says of the settings.
     """
 
     def __init__(
@@ -264,15 +254,12 @@ class ProportionScore:
         tables = log_perplexity_tables(
             self._model, questions, chosen.template, chosen.orders, chosen.score.mixes_choices
         )
-        return [self._of_question(table) for table in tables]
-
-    def _of_question(self, table: Table) -> Scores:
-        by_order = self.settings.score(table)  # [24, n]
-        positive = aggregate(self.settings.positive, by_order[: len(POSITIVE_ORDERS)], axis=0)
-        if not self.settings.beta:
-            return positive
-        negative = aggregate(self.settings.negative, by_order[len(POSITIVE_ORDERS) :], axis=0)
-        return positive - self.settings.beta * negative
+        found = []
+        for table in tables:
+            positive, negative = np.split(chosen.score(table), [len(POSITIVE_ORDERS)])  # [24, n]
+            scores = aggregate(chosen.positive, positive, axis=0)
+            found.append(scores - chosen.beta * aggregate(chosen.negative, negative, axis=0) if chosen.beta else scores)
+        return found
 
 
 class Options(Settings):

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 from pydantic import ConfigDict, Field
 
-from relvec.baselines.baseline import FACTS, Baseline, Context
+from relvec.baselines.baseline import FACTS, Baseline, Context, choice_scores
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Part, Question
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.analogy import Fallback
@@ -59,13 +58,7 @@ class SavedPredictions:
 
     def scores(self, questions: Sequence[Question]) -> list[Scores]:
         """1 for the choice that was made and 0 for the others."""
-        scores = [np.zeros(len(question.choices)) for question in questions]
-        for given, of_question in zip(self.answers(questions), scores, strict=True):
-            if given is None:
-                of_question[:] = np.nan
-            else:
-                of_question[given] = 1
-        return scores
+        return list(map(choice_scores, questions, self.answers(questions)))
 
 
 def fallback(given: str, runs: str | Path) -> Fallback:

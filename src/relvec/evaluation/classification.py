@@ -32,7 +32,6 @@ def evaluate_classification(
     exclude_labels: Collection[str] = (),
     seed: int = 0,
     jobs: int | None = None,
-    show_progress: bool | None = None,
 ) -> Outcome:
     """Train a perceptron on the training part, choose its settings on the validation part, and test it.
 
@@ -59,8 +58,8 @@ def evaluate_classification(
         valid_labels=np.array(parts["valid"].labels if "valid" in parts else ()),
         test=rows["test"],
     )
-    key = _key(vectors, parts, seed)
-    grid = fit_grid(data, seed=seed, jobs=jobs, key=key, show_progress=show_progress)
+    decisive = (vectors.fingerprint, vectors.has_direction, dict(parts), seed, version("scikit-learn"))
+    grid = fit_grid(data, seed, jobs, key=hashlib.sha256(repr(decisive).encode()).hexdigest())
     best = best_of(grid)
     unknown = {part: int(np.sum(~found)) for part, found in zip(parts, np.split(known, ends), strict=True)}
     listed = [{name: value for name, value in asdict(point).items() if name != "predicted"} for point in grid]
@@ -158,12 +157,6 @@ def f1_scores(relations: Sequence[str], predicted: Sequence[str]) -> dict[str, A
             for label, exact, found, f1, n in zip(classes, *scores, strict=True)
         },
     }
-
-
-def _key(vectors: PairVectors, parts: Parts, seed: int) -> str:
-    """A checksum of all that decides the grid's results."""
-    decisive = (vectors.fingerprint, vectors.has_direction, dict(parts), seed, version("scikit-learn"))
-    return hashlib.sha256(repr(decisive).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

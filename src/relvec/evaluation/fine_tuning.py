@@ -6,7 +6,6 @@ r is the relation vector; W, b and the encoder behind r are trained together by 
 """
 
 import copy
-import json
 import math
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -22,7 +21,6 @@ from relvec.errors import RelvecError
 from relvec.evaluation.classification import Parts, classification_outcome, usable_parts
 from relvec.evaluation.mlp_grid import check_scikit_learn
 from relvec.evaluation.task import Outcome
-from relvec.io.files import written_whole
 from relvec.model.relation_model import RelBERT
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
@@ -32,7 +30,6 @@ from relvec.training.checkpoint import job_of
 from relvec.training.loop import Course, Loop, Scores
 
 WARMUP_SHARE = 0.1
-STEPS_PER_CHECKPOINT = 500
 VALID_SCORE = "valid_micro_f1"
 
 
@@ -64,8 +61,6 @@ def evaluate_fine_tuned(
     *,
     exclude_labels: Collection[str] = (),
     work_folder: str | Path | None = None,
-    steps_per_checkpoint: int = STEPS_PER_CHECKPOINT,
-    show_progress: bool | None = None,
 ) -> Outcome:
     """Train a copy of the model on the training part and test it; the model itself stays as it is.
 
@@ -85,20 +80,11 @@ def evaluate_fine_tuned(
     recipe = recipe or FineTuning()
     parts = usable_parts(parts, exclude_labels)
     job = job_of(model.fingerprint, dict(parts), recipe)
-    work = None if work_folder is None else Path(work_folder)
-    finished = work / f"{job[:16]}-fine-tuned.json" if work else None
-    if finished and finished.is_file():
-        outcome = json.loads(finished.read_text(encoding="utf-8"))
-    else:
-        devices = [model.device] if model.device.type == "cuda" else []
-        with torch.random.fork_rng(devices):  # the caller's random numbers stay what they were
-            checkpoint = work / f"{job[:16]}-checkpoint.pt" if work else None
-            tuner = ClassifierTuner(model, parts, recipe, job, checkpoint, steps_per_checkpoint)
-            outcome = tuner.outcome(tuner.run(show_progress))
-        if finished:
-            with written_whole(finished) as partial:
-                partial.write_text(json.dumps(outcome, ensure_ascii=False), encoding="utf-8")
-            tuner.delete_checkpoint()
+    checkpoint = None if work_folder is None else Path(work_folder) / f"{job[:16]}-checkpoint.pt"
+    devices = [model.device] if model.device.type == "cuda" else []
+    with torch.random.fork_rng(devices):  # the caller's random numbers stay what they were
+        tuner = ClassifierTuner(model, parts, recipe, job, checkpoint)
+        outcome = tuner.outcome(tuner.run())
     configuration = {**recipe.as_dict(), "epoch": outcome["best_epoch"]}
     return classification_outcome(
         parts, outcome["predicted"], model.fingerprint, configuration=configuration, epochs=outcome["epochs"]
@@ -109,6 +95,7 @@ class ClassifierTuner(Loop):
     """The copy of a model under training, and its head; of the best epoch its answers are kept, not its weights."""
 
     title, score, lower_is_better, evaluates_start = "Fine-tuning", VALID_SCORE, False, False
+    checkpoint_every = 500
 
     def __init__(
         self,
@@ -117,9 +104,8 @@ class ClassifierTuner(Loop):
         recipe: FineTuning,
         job: str = "",
         checkpoint: Path | None = None,
-        checkpoint_every: int = STEPS_PER_CHECKPOINT,
     ) -> None:
-        self.parts, self.recipe, self.checkpoint_every = parts, recipe, checkpoint_every
+        self.parts, self.recipe = parts, recipe
         self.classes = sorted(set(parts["train"].labels))
         self.model = copy.copy(model)
         self.model.encoder = copy.deepcopy(model.encoder)

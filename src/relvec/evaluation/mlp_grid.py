@@ -60,29 +60,21 @@ def check_scikit_learn() -> None:
         import sklearn  # noqa: F401
 
 
-def fit_grid(
-    data: GridData,
-    *,
-    seed: int = 0,
-    jobs: int | None = None,
-    key: str = "",
-    show_progress: bool | None = None,
-) -> list[GridResult]:
+def fit_grid(data: GridData, seed: int, jobs: int | None, key: str) -> list[GridResult]:
     """The result of every setting, in the order of `GRID`; without validation pairs, of the default setting alone.
 
-    `jobs` settings are fitted at a time, each in a process of its own. With a `key`, a checksum of all that decides the
-    results, finished settings are kept in the cache, and a killed run resumes.
+    `jobs` settings are fitted at a time, each in a process of its own. Finished settings are kept in the cache by
+    `key`, a checksum of all that decides the results, so a killed run resumes.
     """
     points = GRID if len(data.valid) else (DEFAULT_POINT,)
-    cache = Cache("fitted classifiers") if key else None
+    cache = Cache("fitted classifiers")
     key_of = {point: f"{key} {point.learning_rate:g} {point.hidden_size}" for point in points}
-    found = cache.get_json(key_of.values()) if cache else {}
+    found = cache.get_json(key_of.values())
     results = {point: GridResult(**found[key_of[point]]) for point in points if key_of[point] in found}
     missing = [point for point in points if point not in results]
-    with progress_bar(len(points), "Fitting classifiers", "fit", show_progress, initial=len(results)) as bar:
+    with progress_bar(len(points), "Fitting classifiers", "fit", initial=len(results)) as bar:
         for point, result in _fitted(data, missing, seed, jobs):
-            if cache:
-                cache.add_json({key_of[point]: asdict(result)})
+            cache.add_json({key_of[point]: asdict(result)})
             results[point] = result
             bar.update()
     return [results[point] for point in points]
@@ -102,7 +94,6 @@ def _fitted(
     """Fit each point; results come as they are ready."""
     if not points:
         return
-    check_scikit_learn()
     from joblib import Parallel, cpu_count, delayed
 
     # Small rates and large layers take longest: begun first, they leave no process idle at the end.

@@ -26,8 +26,6 @@ def validation_loss(
     model: RelBERT,
     relations: Sequence[RatedRelation],
     loss: str = "triplet",
-    loss_settings: dict[str, float] | None = None,
-    show_progress: bool | None = None,
 ) -> dict[str, Any]:
     """The loss on the validation part of `relations`, as in training, and the counts behind it.
 
@@ -40,13 +38,13 @@ def validation_loss(
     ['in_order', 'loss', 'pairs', 'relations', 'triples']
     """
     check_relations(relations)
-    computed = make_loss(loss, model.dim, **(loss_settings or {}))
+    computed = make_loss(loss, model.dim)
     if list(computed.parameters()):
         plain = [name for name in LOSSES if not list(make_loss(name, model.dim).parameters())]
         problem = f"The loss {loss} has weights of its own, which no model keeps"
         raise RelvecError(f"{problem}; choose one of {', '.join(plain)}.")
     batch = validation_batch(split(relations, "train"), split(relations, "valid"))
-    vectors = model.encode(batch.pairs, show_progress=show_progress)
+    vectors = model.encode(batch.pairs, show_progress=None)
     with torch.no_grad():
         value = float(computed(torch.from_numpy(vectors)[batch.row], batch))
     return {

@@ -35,7 +35,6 @@ def build_index(
 ) -> Prepared:
     """Encode pairs and write their index, replacing one that is there; `relations` names the relation of each pair.
 
-    >>> from relvec import RelBERT
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> build_index(model, [("Paris", "France"), ("Tokyo", "Japan")], "my.index")
     Prepared(encoded=2, cached=0)
@@ -68,7 +67,6 @@ def extend_index(
 ) -> int:
     """Encode the pairs that an index folder lacks, append them, and return how many they were.
 
-    >>> from relvec import RelBERT
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> _ = build_index(model, [("Paris", "France")], "my.index")
     >>> extend_index(model, [("Paris", "France"), ("Tokyo", "Japan")], "my.index")
@@ -94,7 +92,6 @@ def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: 
 
     Some of the pairs are encoded again, so that vectors of another model are refused.
 
-    >>> from relvec import RelBERT
     >>> from relvec.model.embed import embed_to_file
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> _ = embed_to_file(model, [("Paris", "France"), ("cup", "tea")], "vectors.npz")
@@ -117,7 +114,6 @@ def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = 
 
     An index that holds whole vectors gives them with length 1; pairs of a compressed one are encoded again.
 
-    >>> from relvec import RelBERT
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> export_index(PairIndex.of(model, [("ice cream", "cone")]), "vectors.txt")
     >>> Path("vectors.txt").read_text().split()[:3]
@@ -139,7 +135,6 @@ def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = 
 def export_pairs(index: PairIndex, path: str | Path) -> None:
     r"""Write the pairs alone, as a .tsv file with the columns head, tail and relation: for an index by another model.
 
-    >>> from relvec import RelBERT
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> export_pairs(PairIndex.of(model, [("ice cream", "cone")]), "pairs.tsv")
     >>> Path("pairs.tsv").read_text()

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
 from relvec.index.pair_index import PairIndex
@@ -31,7 +30,6 @@ def complete(
 ) -> list[Ranked[str]]:
     """Words d such that c is to d as a is to b, by falling cos(x_cd, x_ab) + 0.05 [c and d are a pair of the index].
 
-    >>> from relvec import RelBERT
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> index = PairIndex.of(model, [("Tokyo", "Japan"), ("Tokyo", "tea"), ("cup", "tea"), ("dog", "cat")])
     >>> sorted(word for word, _ in complete(model, index, "Paris", "France", "Tokyo"))
@@ -57,7 +55,6 @@ def candidate_words(
     of word vectors w, the words near w(c) and near w(c) + w(b) - w(a) are taken. What the model cannot encode beside c,
     such as a special token of a vector file, is left out.
     """
-    a, b, c = as_word(a), as_word(b), as_word(c)
     index.check_model(model)
     forward, backward = model.encode([(a, b), (b, a)])
     pairs = index.pairs
@@ -93,13 +90,7 @@ def _near(table: VectorTable, a: str, b: str, c: str) -> list[str]:
     if of_c is None:
         return []
     words, matrix = list(table.rows), normalized(table.matrix[list(table.rows.values())])
-    found = _nearest(words, matrix, of_c)
-    if of_a is not None and of_b is not None:
-        found += _nearest(words, matrix, of_c + of_b - of_a)
-    return [as_word(word.replace("_", " ")) for word in found if word.replace("_", " ").strip()]
-
-
-def _nearest(words: list[str], matrix: NDArray[np.float32], vector: NDArray[np.float32]) -> list[str]:
-    scores = matrix @ vector
-    best = np.argsort(-scores, kind="stable")[:FROM_EACH]
-    return [words[row] for row in best]
+    near = [of_c] if of_a is None or of_b is None else [of_c, of_c + of_b - of_a]
+    rows = [row for vector in near for row in np.argsort(-(matrix @ vector), kind="stable")[:FROM_EACH]]
+    found = [words[row].replace("_", " ") for row in rows]
+    return [as_word(word) for word in found if word.strip()]

@@ -45,32 +45,11 @@ class Kind:
             raise RelvecError(f"A {self.name} index of {dim} dimensions {needed}; choose flat.")
 
 
-def _five_sixths(dim: int) -> int:
-    return dim if dim <= 640 else max(640, dim * 5 // 6 // 8 * 8)
-
-
-def _half(dim: int) -> int:
-    return max(1, dim // 2)
-
-
-def _four_for_each_of_96(dim: int) -> int:
-    return 4 * min(96, dim // 4)
-
-
-def _flat(dim: int, pairs: int) -> Any:
-    return faiss().IndexFlatIP(dim)
-
-
 def _rabitq(dim: int, pairs: int) -> Any:
     library = faiss()
     index = library.IndexRaBitQ(dim, library.METRIC_L2, max(1, min(8, CODE_BITS // dim)))
     index.qb = 8  # bits of the query: as good as float32, and 100 times as fast
     return index
-
-
-def _int8(dim: int, pairs: int) -> Any:
-    library = faiss()
-    return library.IndexScalarQuantizer(dim, library.ScalarQuantizer.QT_8bit, library.METRIC_L2)
 
 
 def _ivfpq(dim: int, pairs: int) -> Any:
@@ -94,20 +73,27 @@ def _hnsw(dim: int, pairs: int) -> Any:
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("flat", True, _flat, None, "float32, every pair compared", f"the default up to {SMALL:,} pairs"),
+        Kind(
+            "flat",
+            True,
+            lambda dim, pairs: faiss().IndexFlatIP(dim),
+            None,
+            "float32, every pair compared",
+            f"the default up to {SMALL:,} pairs",
+        ),
         Kind(
             "rabitq",
             False,
             _rabitq,
-            _five_sixths,
+            lambda dim: dim if dim <= 640 else max(640, dim * 5 // 6 // 8 * 8),
             "one bit a dimension, every pair compared",
             "the default above: a thirtieth of `flat`'s size",
         ),
         Kind(
             "int8",
             False,
-            _int8,
-            _half,
+            lambda dim, pairs: faiss().IndexScalarQuantizer(dim, faiss().ScalarQuantizer.QT_8bit, faiss().METRIC_L2),
+            lambda dim: max(1, dim // 2),
             "half the dimensions, a byte each, every pair compared",
             "by `--kind`: four times `rabitq`'s size, quicker to build",
         ),
@@ -115,7 +101,7 @@ KINDS: dict[str, Kind] = {
             "ivfpq",
             False,
             _ivfpq,
-            _four_for_each_of_96,
+            lambda dim: 4 * min(96, dim // 4),
             "product codes in lists, some lists compared",
             "by `--kind`: quicker to search, slow to build",
         ),

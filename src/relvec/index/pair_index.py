@@ -40,7 +40,6 @@ class PairIndex:
     (`benchmarks/index.py` prints the numbers). An index stores its model's vectors for four probe pairs, so that using
     it with another model raises an error.
 
-    >>> from relvec import RelBERT
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> index = PairIndex.of(model, [("Tokyo", "Japan"), ("cup", "tea"), ("Paris", "France"), ("cats", "dogs")])
     >>> [neighbour.pair for neighbour in index.neighbours(model, ("Paris", "Japan"), k=2)]
@@ -82,7 +81,6 @@ class PairIndex:
     ) -> Self:
         """Index vectors that the model has made before: one row for each of distinct pairs.
 
-        >>> from relvec import RelBERT
         >>> model = RelBERT.from_pretrained(tiny_model)
         >>> pairs = [("Paris", "France"), ("cup", "tea")]
         >>> PairIndex.of_vectors(pairs, model.encode(pairs), model=model)
@@ -116,7 +114,6 @@ class PairIndex:
     def editing(cls, folder: str | Path) -> Iterator[Self]:
         """Load an index, let the block change it, and save it; other writers wait, readers are not disturbed.
 
-        >>> from relvec import RelBERT
         >>> model = RelBERT.from_pretrained(tiny_model)
         >>> _ = PairIndex.of(model, [("Paris", "France")]).save("my.index")
         >>> with PairIndex.editing("my.index") as index:
@@ -231,7 +228,6 @@ class PairIndex:
     ) -> list[list[Neighbour]]:
         """The neighbours of every query by itself; all are encoded together, and so are all that are ranked again.
 
-        >>> from relvec import RelBERT
         >>> model = RelBERT.from_pretrained(tiny_model)
         >>> index = PairIndex.of(model, [("Tokyo", "Japan"), ("cup", "tea"), ("cats", "dogs")])
         >>> found = index.neighbours_of_each(model, [("Paris", "France"), ("pot", "tea")], k=1)
@@ -242,17 +238,17 @@ class PairIndex:
         if not asked:
             return []
         self.check_model(model)
-        if self.is_exact:
-            rerank = 0
-        elif rerank is None:
-            rerank = max(RERANKED, 2 * k)
+        rerank = 0 if self.is_exact else max(RERANKED, 2 * k) if rerank is None else rerank
         labelled = np.ones(len(self.pairs), dtype=bool) if relation is None else self.pairs.with_relation(relation)
         vectors = model.encode(asked, show_progress=show_progress)
         found = [
             self.search(vector, max(k, rerank), labelled & ~self._excluded(query, shared_words))
             for query, vector in zip(asked, vectors, strict=True)
         ]
-        exact = self._exact_vectors(model, {int(row) for _, rows in found for row in rows[:rerank]}, show_progress)
+        reranked = sorted({int(row) for _, rows in found for row in rows[:rerank]})
+        pairs = [self.pairs.pair(row) for row in reranked]
+        again = model.encode(pairs, truncate=True, show_progress=show_progress) if pairs else vectors[:0]
+        exact = dict(zip(reranked, again, strict=True))
         return [self._ranked(vector, *scored, rerank, exact)[:k] for vector, scored in zip(vectors, found, strict=True)]
 
     def search(
@@ -272,21 +268,8 @@ class PairIndex:
         pairs = query.pairs if isinstance(query, Prototype) else (query,)
         if not shared_words:
             return self.pairs.with_word({word for pair in pairs for word in pair})
-        excluded = np.zeros(len(self.pairs), dtype=bool)
-        for pair in pairs:
-            for head, tail in (pair, pair[::-1]):
-                excluded |= self.pairs.with_head([head]) & self.pairs.with_tail([tail])
-        return excluded
-
-    def _exact_vectors(
-        self, model: RelBERT, rows: set[int], show_progress: bool | None
-    ) -> dict[int, NDArray[np.float32]]:
-        """The vectors of some rows as the model makes them, each once."""
-        if not rows:
-            return {}
-        listed = sorted(rows)
-        encoded = model.encode([self.pairs.pair(row) for row in listed], truncate=True, show_progress=show_progress)
-        return dict(zip(listed, encoded, strict=True))
+        ways = [way for pair in pairs for way in (pair, pair[::-1])]
+        return np.any([self.pairs.with_head([head]) & self.pairs.with_tail([tail]) for head, tail in ways], axis=0)
 
     def _ranked(
         self,

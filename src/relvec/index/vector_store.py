@@ -41,17 +41,17 @@ class VectorStore:
     @classmethod
     def of(cls, vectors: VectorRows, kind: Kind, show_progress: bool | None = False) -> Self:
         """Learn the compression from a sample of the vectors, and put all of them in."""
-        library = faiss()
         count, dim = vectors.shape
         kind.check_size(count, dim)
         if kind.rotated_dims is None:
             index = kind.make(dim, count)
         else:
-            sample = _sample(vectors)
+            rows = np.random.default_rng(0).permutation(count)[:TRAINING_ROWS]
+            sample = _unit(vectors[np.sort(rows)])
             rotation = _rotation(sample, kind.rotated_dims(dim))
             core = kind.make(rotation.d_out, count)
             core.train(rotation.apply(sample))
-            index = library.IndexPreTransform(rotation, core)
+            index = faiss().IndexPreTransform(rotation, core)
         store = cls(kind, index)
         store.add(vectors, show_progress)
         return store
@@ -109,10 +109,7 @@ class VectorStore:
 
     def drop(self, rows: Rows) -> None:
         """Delete rows; those that stay move up."""
-        library = faiss()
-        if len(rows) == 0:
-            return
-        core = self._core
+        library, core = faiss(), self._core
         if isinstance(core, library.IndexHNSW):  # a graph cannot lose a node
             kept = np.delete(core.storage.reconstruct_n(0, len(self)), rows, axis=0)
             self._index = VectorStore.of(kept, self.kind)._index
@@ -149,11 +146,6 @@ def _unit(vectors: Any) -> Vectors:
     return np.ascontiguousarray(normalized(as_float32(vectors)))
 
 
-def _sample(vectors: VectorRows) -> Vectors:
-    rows = np.random.default_rng(0).permutation(len(vectors))[:TRAINING_ROWS]
-    return _unit(vectors[np.sort(rows)])
-
-
 def _rotation(sample: Vectors, dims: int) -> Any:
     """PCA and a random rotation as one matrix, without all else that FAISS would save of the PCA."""
     library = faiss()
@@ -168,12 +160,11 @@ def _rotation(sample: Vectors, dims: int) -> Any:
 
 def _renumber(core: Any, old_rows: Rows) -> None:
     """Inverted lists keep the old row numbers when rows go; make them 0, 1, ... again."""
-    library = faiss()
     lists = core.invlists
     for number in range(core.nlist):
         size = lists.list_size(number)
         if size:
-            ids = library.rev_swig_ptr(lists.get_ids(number), size)
+            ids = faiss().rev_swig_ptr(lists.get_ids(number), size)
             ids[:] = np.searchsorted(old_rows, ids)
 
 

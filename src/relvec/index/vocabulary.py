@@ -70,8 +70,7 @@ class PairVocabulary:
 
     def rows_of(self, pairs: Iterable[Pair]) -> NDArray[np.int64]:
         """The row of each pair, -1 for a pair that is not here."""
-        row_of = self._row_of
-        return np.array([row_of.get(pair, -1) for pair in pairs], dtype=np.int64)
+        return np.array([self._row_of.get(pair, -1) for pair in pairs], dtype=np.int64)
 
     def with_word(self, words: Iterable[str]) -> Mask:
         """Which rows have one of the words as head or tail; upper and lower case are alike."""
