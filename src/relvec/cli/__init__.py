@@ -1,1 +1,1 @@
-"""The command `relvec`: one file for each command; heavy imports happen inside the commands."""
+"""The command `relvec`: one file a command, or a few that share their code; heavy imports happen inside them."""
