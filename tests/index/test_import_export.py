@@ -9,7 +9,7 @@ from relvec import RelBERT, RelvecError
 from relvec.index.building import export_index, import_index
 from relvec.index.pair_index import PairIndex
 from relvec.io.vectors import FORMATS, PairFile, read_pair_file
-from relvec.model.embed import embed_to_file
+from relvec.model.cached_vectors import embed_to_file
 from relvec.pairs import Pair
 
 PAIRS = [("Paris", "France"), ("ice cream", "cone"), ("snake_case", "_x_"), ("a__b", "C\\D"), ("東京", "日本 国")]

@@ -12,7 +12,7 @@ import pytest
 
 from relvec import RelBERT, RelvecError
 from relvec.model import cached_vectors
-from relvec.model.embed import embed_to_file
+from relvec.model.cached_vectors import embed_to_file
 from relvec.storage.cache import cache_info
 from relvec.storage.lock import writing
 
@@ -61,7 +61,7 @@ EMBEDDING = """
 import sys
 from relvec import RelBERT
 from relvec.model import cached_vectors
-from relvec.model.embed import embed_to_file
+from relvec.model.cached_vectors import embed_to_file
 cached_vectors.PAIRS_PER_STEP = 4
 model = RelBERT.from_pretrained(sys.argv[1])
 pairs = [(f"head {number}", f"tail {number}") for number in range(400)]

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from relvec import RelBERT
-from relvec.model.parallel_batches import side_by_side
+from relvec.model.torch_backend import in_parallel_threads
 
 PAIRS = [(f"head{number}", "tail" * (number % 3 + 1)) for number in range(24)]
 
@@ -34,11 +34,11 @@ def test_two_batches_are_at_work_at_once_with_one_thread_each() -> None:
         meeting.wait()
         return number, torch.get_num_threads()
 
-    assert list(side_by_side(meet, range(4))) == [(0, 1), (1, 1), (2, 1), (3, 1)]
+    assert list(in_parallel_threads(meet, range(4))) == [(0, 1), (1, 1), (2, 1), (3, 1)]
 
 
 def test_meanwhile_other_threads_keep_all_of_torchs() -> None:
-    results = side_by_side(abs, [-1, -2, -3])
+    results = in_parallel_threads(abs, [-1, -2, -3])
     assert next(results) == 1
     assert threads_of_a_new_thread() == torch.get_num_threads() == 2
     assert list(results) == [2, 3]
@@ -46,25 +46,25 @@ def test_meanwhile_other_threads_keep_all_of_torchs() -> None:
 
 def test_an_error_is_passed_on_and_the_number_of_threads_is_as_before() -> None:
     with pytest.raises(ZeroDivisionError):
-        list(side_by_side(lambda number: 1 // number, [1, 0, 1]))
+        list(in_parallel_threads(lambda number: 1 // number, [1, 0, 1]))
     assert threads_of_a_new_thread() == torch.get_num_threads() == 2
 
 
 def test_a_caller_who_stops_early_leaves_no_thread_behind() -> None:
     before = threading.active_count()
-    results = side_by_side(abs, [-1, -2, -3])
+    results = in_parallel_threads(abs, [-1, -2, -3])
     assert next(results) == 1
     del results
     assert threading.active_count() == before
 
 
 def test_a_single_batch_keeps_torchs_own_threads() -> None:
-    assert list(side_by_side(lambda _: torch.get_num_threads(), [0])) == [2]
+    assert list(in_parallel_threads(lambda _: torch.get_num_threads(), [0])) == [2]
 
 
 def test_autocast_holds_for_every_batch() -> None:
     with torch.autocast("cpu"):
-        assert list(side_by_side(lambda _: torch.is_autocast_enabled("cpu"), range(3))) == [True] * 3
+        assert list(in_parallel_threads(lambda _: torch.is_autocast_enabled("cpu"), range(3))) == [True] * 3
 
 
 def test_the_vectors_are_those_of_one_batch_after_the_other(tiny: RelBERT) -> None:

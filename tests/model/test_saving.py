@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from relvec import RelBERT, RelvecError
-from relvec.model.saving import check_output
+from relvec.model.saving import check_model_output
 
 
 def test_a_model_saved_over_another_keeps_none_of_its_tokenizer(
@@ -55,11 +55,11 @@ def test_a_file_with_the_name_of_a_models_is_not_lost(tiny: RelBERT, tmp_path: P
 def test_an_older_model_may_be_replaced(tmp_path: Path, name: str, settings: dict[str, str]) -> None:
     (tmp_path / "README.md").write_text("A model")
     (tmp_path / name).write_text(json.dumps(settings))
-    check_output(tmp_path)
+    check_model_output(tmp_path)
 
 
 def test_a_folder_of_other_files_takes_a_model(tmp_path: Path) -> None:
     for name in ("checkpoint.pt", "history.jsonl", "notes.txt"):
         (tmp_path / name).touch()
     (tmp_path / "logs").mkdir()
-    check_output(tmp_path)
+    check_model_output(tmp_path)

@@ -8,7 +8,7 @@ import torch
 
 from relvec import RelvecError
 from relvec.model.adapter import is_adapter
-from relvec.model.averaging import average
+from relvec.model.merging import average
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.training.adapters import LEFT_OUT, add_lora, low_rank, save_low_rank
 

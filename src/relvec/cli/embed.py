@@ -34,7 +34,7 @@ def embed(
     if is_quick:
         start_quickly()
     from relvec.io.vectors import check_output
-    from relvec.model.embed import embed_to_file
+    from relvec.model.cached_vectors import embed_to_file
 
     check_output(output)
     if pairs != "-" and output.exists() and output.samefile(pairs):

@@ -56,15 +56,15 @@ def merge(
     lora: Annotated[int, typer.Option(help="Write an adapter of this rank over the base; 0 for plain weights.")] = 0,
 ) -> None:
     """Write a model as plain weights that load anywhere, or the mean of several; with --lora, as a small adapter."""
-    from relvec.model.averaging import average
-    from relvec.model.base import holds
-    from relvec.model.saving import check_unused
+    from relvec.model.adapter import holds
+    from relvec.model.merging import average
+    from relvec.model.saving import check_no_model
     from relvec.model.torch_backend import TorchRelBERT
 
     for model in models:
         if holds(output, model):
             raise RelvecError(f"{output} holds {model}, or what it stands on; choose another output.")
-    check_unused(output)
+    check_no_model(output)
     merged = average([TorchRelBERT.from_pretrained(model, device="cpu") for model in models])
     merged.name = output.name
     if lora:

@@ -14,9 +14,9 @@ from torch.nn.functional import cosine_similarity, normalize
 from relvec.distillation.pool import Pool
 from relvec.distillation.settings import DistillationSettings
 from relvec.distillation.targets import Targets, cosine_correlation
-from relvec.model.base import check_beside_base
+from relvec.model.adapter import check_beside_base
 from relvec.model.cached_vectors import ModelVectors
-from relvec.model.saving import check_unused
+from relvec.model.saving import check_no_model
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.similarity import normalized
 from relvec.storage.lock import writing
@@ -52,7 +52,7 @@ class Distiller(Loop):
         self.base, self.data = base or student.name, data or "Not recorded."
         if settings.lora_rank:
             check_beside_base(self.base, self.output, "adapter")
-        check_unused(self.output, (CHECKPOINT_NAME,))
+        check_no_model(self.output, (CHECKPOINT_NAME,))
         self.token_ids = student.token_ids(pool.train, truncate=True)
         self.batches = LengthBatches(list(map(len, self.token_ids)), settings.batch_size, settings.seed)
         steps = settings.steps or math.ceil(settings.epochs * self.batches.steps_per_epoch)

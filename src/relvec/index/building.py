@@ -92,7 +92,7 @@ def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: 
 
     Some of the pairs are encoded again, so that vectors of another model are refused.
 
-    >>> from relvec.model.embed import embed_to_file
+    >>> from relvec.model.cached_vectors import embed_to_file
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> _ = embed_to_file(model, [("Paris", "France"), ("cup", "tea")], "vectors.npz")
     >>> import_index("vectors.npz", "my.index", model=model).count

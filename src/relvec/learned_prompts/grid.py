@@ -12,7 +12,7 @@ from relvec.learned_prompts.masked_model import check_room
 from relvec.learned_prompts.plots import draw_grid
 from relvec.learned_prompts.ptuning.learning import ptune
 from relvec.learned_prompts.settings import AutoPromptSettings, PromptSettings, PTuningSettings
-from relvec.model.base import check_beside_base
+from relvec.model.adapter import check_beside_base
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import Lengths, PromptResult
 from relvec.storage.journal import Journal, check_own

@@ -1,20 +1,16 @@
-"""Low-rank adapters in PEFT's file format, merged into their base when a model is loaded.
-
-Merging is one matrix product for each adapted layer, so encoding needs no training library.
-"""
+"""Low-rank adapters in PEFT's file format, and the base that an adapter or a prompt was learned for."""
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from relvec.errors import RelvecError
+from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS
 from relvec.hub.models import resolve
+from relvec.io.files import expanded
 from relvec.settings import Settings
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
 
 CONFIG_NAME = "adapter_config.json"
 WEIGHTS_NAME = "adapter_model.safetensors"
@@ -82,23 +78,42 @@ def adapters_and_base(folder: Path, show_progress: bool | None = None) -> tuple[
     return adapters, folder
 
 
-def merge_adapter(encoder: "PreTrainedModel", folder: Path) -> None:
-    """Add scale * B @ A to every adapted weight of the encoder, in place."""
-    import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
+def lasting(base: str) -> str:
+    """A folder by its full path, which holds in any working directory; a name or a hub id as it is.
 
-    scale = adapter_config(folder).scale
-    path = folder / WEIGHTS_NAME
-    try:
-        tensors = load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise RelvecError(f"The adapter {path} cannot be read; fetch it again.") from error
-    weights = dict(encoder.named_parameters())
-    for layer in adapted_layers(tensors.keys(), path):
-        down, up = tensors[f"{layer}.lora_A.weight"], tensors[f"{layer}.lora_B.weight"]
-        name = f"{layer.removeprefix(KEY_PREFIX)}.weight"
-        if name not in weights or weights[name].shape != (up.shape[0], down.shape[1]):
-            raise RelvecError(f"The adapter {path} does not fit its base at {name}; use the base it was trained on.")
-        with torch.no_grad():
-            weights[name].add_(scale * (up.float() @ down.float()))
+    >>> lasting("mpnet"), lasting(".") == str(Path.cwd().resolve())
+    ('mpnet', True)
+    """
+    folder = expanded(base)
+    return base if _is_name(base) or not folder.is_dir() else str(folder.resolve())
+
+
+def as_folder(path: str) -> str:
+    """The path of a folder such that it is not taken for the name of a model.
+
+    >>> as_folder("mpnet"), as_folder("my-prompt")
+    ('./mpnet', 'my-prompt')
+    """
+    return f"./{path}" if _is_name(path) else path
+
+
+def _is_name(model: str) -> bool:
+    return model in BUNDLED_MODELS or model in BASE_MODELS
+
+
+def check_beside_base(base: str, output: Path, what: str) -> None:
+    """What stands on a base must not take its place; `what` is named in the message."""
+    if holds(output, base):
+        raise RelvecError(f"{output} holds the base that the {what} needs; choose another output.")
+
+
+def holds(folder: Path, model: str) -> bool:
+    """Whether a folder is a model's own, or that of an adapter or encoder which the model stands on.
+
+    >>> holds(Path(tiny_model), tiny_model), holds(Path("elsewhere"), tiny_model)
+    (True, False)
+    """
+    if not folder.exists():
+        return False
+    adapters, plain = adapters_and_base(resolve(model))
+    return any(folder.samefile(each) for each in (*adapters, plain))

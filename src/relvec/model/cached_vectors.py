@@ -1,9 +1,7 @@
-"""Vectors of pairs: what evaluates as such, and a model with the cache behind it.
+"""Encoding many pairs through the cache, for `embed`, indexes, evaluation and distillation.
 
-Whatever encodes many pairs does it here: `embed`, `index build`, `index export`, evaluation, distillation. Every vector
-goes to the one cache file (`relvec.storage.cache`) before it is used, as float32 under the model's fingerprint and
-`head<tab>tail`. So a run that was killed resumes, no pair is encoded twice by one model, and `embed` holds few vectors
-in memory. The price is disk: a vector of 768 dimensions takes 3 kB there besides its place in the output.
+Every vector goes to the one cache file (`relvec.storage.cache`) before it is used, as float32 under the model's
+fingerprint and `head<tab>tail`. So a killed run resumes, and no pair is encoded twice by one model.
 """
 
 from collections.abc import Sequence
@@ -14,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
+from relvec.io.vectors import check_output, write_pair_file
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
-from relvec.pairs import Pair
+from relvec.pairs import Pair, as_pairs
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors, normalized
 from relvec.storage.cache import Cache
+from relvec.storage.lock import writing
 
 PAIRS_PER_STEP = 512  # some seconds of work on two cores: what a kill may lose
 
@@ -148,3 +148,38 @@ class CachedRows:
 
 def _key(pair: Pair) -> str:
     return "\t".join(pair)
+
+
+def embed_to_file(
+    model: RelBERT,
+    pairs: Any,
+    output: str | Path,
+    *,
+    batch_size: int = BATCH_SIZE,
+    normalize: bool = False,
+    truncate: bool = False,
+    show_progress: bool | None = None,
+) -> Prepared:
+    """Write the vectors of `pairs` to a file, in the format of its ending (`relvec.io.vectors` lists them).
+
+    `pairs` are those that `encode` takes, except prototypes. Memory holds a few thousand vectors at a time.
+
+    >>> from relvec import RelBERT
+    >>> model = RelBERT.from_pretrained(tiny_model)
+    >>> embed_to_file(model, [("Paris", "France"), ("Tokyo", "Japan")], "vectors.npz")
+    Prepared(encoded=2, cached=0)
+    >>> with np.load("vectors.npz") as file:
+    ...     file["head"].tolist(), file["vectors"].shape
+    (['Paris', 'Tokyo'], (2, 16))
+    """
+    target = Path(output)
+    check_output(target)
+    listed = as_pairs(pairs)
+    if not listed:
+        raise RelvecError("There is no pair to encode; give at least one.")
+    vectors = ModelVectors(model, batch_size=batch_size, show_progress=show_progress)
+    with writing(target):
+        prepared = vectors.prepare(listed, truncate=truncate)
+        rows = vectors.rows(listed, normalize=normalize)
+        write_pair_file(target, listed, lambda start, stop: rows[start:stop])
+    return prepared

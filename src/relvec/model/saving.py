@@ -40,7 +40,7 @@ MODEL_FILES = (
 )
 
 
-def check_output(folder: Path) -> None:
+def check_model_output(folder: Path) -> None:
     """A model can be saved there: in place of an older one, or beside files that have other names than a model's."""
     place = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not place.is_dir():
@@ -53,9 +53,9 @@ def check_output(folder: Path) -> None:
         raise RelvecError(f"{folder} has a {other.name} that is no model's; choose another folder, or move it away.")
 
 
-def check_unused(folder: Path, own_files: Sequence[str] = ()) -> None:
+def check_no_model(folder: Path, own_files: Sequence[str] = ()) -> None:
     """A run does not replace the model of a folder, unless one of its own files says that it has been there."""
-    check_output(folder)
+    check_model_output(folder)
     is_own = any((folder / name).exists() for name in own_files)
     if not is_own and any((folder / name).exists() for name in CONFIGS):
         raise RelvecError(f"{folder} holds a model already; choose another output, or remove it.")

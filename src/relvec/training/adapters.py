@@ -13,10 +13,18 @@ from transformers import PreTrainedModel
 from relvec.errors import RelvecError, needed_for
 from relvec.hub.models import resolve
 from relvec.io.files import folder_written_whole
-from relvec.model.adapter import CONFIG_NAME, KEY_PREFIX, WEIGHTS_NAME, adapter_config, is_adapter, plain_base
-from relvec.model.base import check_beside_base, lasting
+from relvec.model.adapter import (
+    CONFIG_NAME,
+    KEY_PREFIX,
+    WEIGHTS_NAME,
+    adapter_config,
+    check_beside_base,
+    is_adapter,
+    lasting,
+    plain_base,
+)
 from relvec.model.card import model_card
-from relvec.model.saving import CONFIGS, MODEL_FILES, check_output
+from relvec.model.saving import CONFIGS, MODEL_FILES, check_model_output
 from relvec.model.torch_backend import TorchRelBERT
 
 if TYPE_CHECKING:
@@ -111,7 +119,7 @@ def save_low_rank(model: TorchRelBERT, base: str, rank: int, folder: str | Path)
     on the card say how much that was.
     """
     check_beside_base(base, Path(folder), "adapter")
-    check_output(Path(folder))
+    check_model_output(Path(folder))
     original = TorchRelBERT.from_pretrained(base, device="cpu")
     if model.tokenizer.get_vocab() != original.tokenizer.get_vocab():
         problem = f"{model.name} has another vocabulary than {base}, which an adapter cannot hold"

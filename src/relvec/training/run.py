@@ -12,8 +12,8 @@ from relvec.data.rated import RatedRelation, check_categories, check_relations, 
 from relvec.data.sources import load
 from relvec.errors import RelvecError
 from relvec.io.files import expanded
-from relvec.model.base import as_folder
-from relvec.model.saving import check_output
+from relvec.model.adapter import as_folder
+from relvec.model.saving import check_model_output
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 from relvec.prompts.learned import PromptResult
@@ -92,7 +92,7 @@ def with_prompt(recipe: Recipe) -> tuple[Recipe, Template]:
 def make_plan(trainer: Trainer) -> dict[str, float]:
     """Count a run and time one step of it; the weights stay as they are."""
     check_disk(trainer)
-    check_output(trainer.output)
+    check_model_output(trainer.output)
     batch = trainer.sampler(0).to(trainer.accelerator.device)
     recipe, train = trainer.recipe, trainer.relations
     start = time.perf_counter()

@@ -20,8 +20,8 @@ from relvec.data.rated import RatedRelation
 from relvec.data.sources import describe
 from relvec.errors import RelvecError
 from relvec.io.files import expanded
-from relvec.model.base import check_beside_base
-from relvec.model.saving import check_output
+from relvec.model.adapter import check_beside_base
+from relvec.model.saving import check_model_output
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.storage.lock import writing
 from relvec.training.adapters import add_lora, save_adapter
@@ -86,7 +86,7 @@ class Trainer(Loop):
     def _check_output(self) -> None:
         """A run must not replace its base, files that are no model's, or a finished model of another recipe."""
         check_beside_base(self.recipe.base, self.output, "adapter" if self.recipe.lora_rank else "training")
-        check_output(self.output)
+        check_model_output(self.output)
         saved = {} if (self.output / CHECKPOINT_NAME).exists() else saved_recipe(self.output)
         if saved and not is_recipe_of(self.recipe, saved):
             problem = f"{self.output} holds a finished model of another recipe"

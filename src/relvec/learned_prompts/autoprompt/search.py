@@ -13,7 +13,7 @@ from relvec.learned_prompts.masked_model import check_room, masked_model
 from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.plots import PICTURE_NAME, draw_history
 from relvec.learned_prompts.settings import AutoPromptSettings
-from relvec.model.base import check_beside_base, lasting
+from relvec.model.adapter import check_beside_base, lasting
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import PROMPT_NAME, Lengths, PromptResult, readable
 from relvec.prompts.template import Template

@@ -21,8 +21,8 @@ from relvec.learned_prompts.objective import PromptObjective, check_finite
 from relvec.learned_prompts.plots import PICTURE_NAME, draw_history
 from relvec.learned_prompts.ptuning.prompt_tuner import PromptTuner
 from relvec.learned_prompts.settings import PTuningSettings
-from relvec.model.base import check_beside_base, lasting
-from relvec.model.saving import check_unused
+from relvec.model.adapter import check_beside_base, lasting
+from relvec.model.saving import check_no_model
 from relvec.prompts.learned import PROMPT_NAME, Lengths, PromptResult
 from relvec.storage.journal import HISTORY_NAME, Journal, check_own
 from relvec.training.checkpoint import CHECKPOINT_NAME, job_of
@@ -67,7 +67,7 @@ def ptune(
     steps = chosen.steps or math.ceil(chosen.epochs * sampler.steps_per_epoch)
     output = expanded(output)
     check_beside_base(str(base), output, "prompt")
-    check_unused(output, (HISTORY_NAME, CHECKPOINT_NAME))
+    check_no_model(output, (HISTORY_NAME, CHECKPOINT_NAME))
     check_own(output, HISTORY_NAME, (PROMPT_NAME, PICTURE_NAME))
     model = masked_model(base, lengths, chosen.pooling, device, chosen.dtype)
     check_room(model, lengths, relations)
