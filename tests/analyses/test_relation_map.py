@@ -12,8 +12,7 @@ from sklearn.decomposition import PCA
 from typer.testing import CliRunner
 
 from relvec import RelvecError
-from relvec.analyses.map_picture import draw_map
-from relvec.analyses.relation_map import METHODS, Method, RelationMap, load_groups, relation_map
+from relvec.analyses.relation_map import METHODS, Method, RelationMap, draw_map, load_groups, relation_map
 from relvec.cli import analyse
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, normalized

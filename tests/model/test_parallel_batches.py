@@ -11,7 +11,7 @@ import torch
 from relvec import RelBERT
 from relvec.model.torch_backend import in_parallel_threads
 
-PAIRS = [(f"head{number}", "tail" * (number % 3 + 1)) for number in range(24)]
+PAIRS = [(f"head{number}", "tail" * (number % 3 + 1)) for number in range(12)]
 
 
 @pytest.fixture(autouse=True)

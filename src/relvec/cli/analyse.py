@@ -61,8 +61,7 @@ def draw_relation_map(
     json: Json = False,
 ) -> None:
     """Draw the vectors of some relations in the plane, and write where they lie."""
-    from relvec.analyses.map_picture import check_picture, draw_map
-    from relvec.analyses.relation_map import COLUMNS, METHODS, load_groups, relation_map
+    from relvec.analyses.relation_map import COLUMNS, METHODS, check_picture, draw_map, load_groups, relation_map
     from relvec.model.cached_vectors import ModelVectors
 
     wanted = one_of("method", method, METHODS)

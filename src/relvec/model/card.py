@@ -1,6 +1,7 @@
 """The README that a saved model carries: what it is and is for, what it was trained on, how it does, how to use it."""
 
 from collections.abc import Mapping
+from string import Template
 from typing import TYPE_CHECKING, Any
 
 from huggingface_hub import ModelCardData
@@ -10,13 +11,65 @@ from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS
 if TYPE_CHECKING:
     from relvec.model.relation_model import RelBERT
 
+_CARD = Template("""\
+---
+$metadata
+---
+# $name
+
+Turns a pair of words into a vector of *how the two are related*, after RelBERT (EMNLP 2021).
+
+It is for comparing relations: to rank pairs, solve analogies, find pairs that are related alike, or classify relations.
+It knows English, in single words and short terms such as *ice cream*; sentences and other languages are beyond it.
+The direction of a pair matters: (Paris, France) and (France, Paris) have different vectors.
+
+## The model
+
+$model
+
+## Training data
+
+$data
+
+## Recipe
+
+$recipe
+
+## Metrics
+
+$metrics
+
+## How to use it
+
+```python
+from relvec import RelBERT
+
+model = RelBERT.from_pretrained("$source")
+vectors = model.encode([("Paris", "France"), ("Tokyo", "Japan")])
+```
+
+`relbert_config` in `config.json` holds the prompt and the pooling.
+
+## Citation
+
+The method is that of the paper:
+
+```bibtex
+@inproceedings{ushio-etal-2021-distilling,
+  title = {Distilling Relation Embeddings from Pre-trained Language Models},
+  author = {Ushio, Asahi and Camacho-Collados, Jose and Schockaert, Steven},
+  booktitle = {Proceedings of the 2021 Conference on Empirical Methods in Natural Language Processing},
+  year = {2021}
+}
+```
+""")
+
 
 def model_card(model: "RelBERT") -> str:
     """Markdown with the hub's front matter, from the model itself and its training record.
 
-    The record is the `training` entry of `relbert_config`, with the optional keys `base`, `language_model` (where the
-    base was itself trained), `data`, `recipe` (a mapping), `metrics` (a mapping) and `license` (as the hub spells it;
-    only the model's owner knows it).
+    The record may have the keys `base`, `language_model` (where the base was itself trained), `data`, `recipe`,
+    `metrics` and `license` (as the hub spells it; only the model's owner knows it).
     """
     record = model.training_record
     metadata = ModelCardData(
@@ -27,60 +80,18 @@ def model_card(model: "RelBERT") -> str:
         language="en",
         tags=["relation-embeddings", "analogy", "relbert"],
     )
-    return "\n".join(
-        [
-            "---",
-            metadata.to_yaml(),
-            "---",
-            f"# {model.name}",
-            "",
-            "Turns a pair of words into a vector of *how the two are related*, after RelBERT (EMNLP 2021).",
-            "",
-            _PURPOSE,
-            "",
-            *_section("The model", _table(_description(model))),
-            *_section("Training data", [str(record.get("data", _UNTRAINED))]),
-            *_section("Recipe", _table(record.get("recipe", {})) or [_UNTRAINED]),
-            *_section("Metrics", _table(record.get("metrics", {})) or ["None recorded."]),
-            *_section("How to use it", _USAGE.format(_source(model.name)).splitlines()),
-            *_section("Citation", _CITATION.splitlines()),
-        ]
+    base = record.get("base", model.kind)
+    below = {"language model": model.language_model} if model.language_model not in ("", base) else {}
+    prompt = {"template": f"`{model.template.text}`", "pooling": model.pooling}
+    return _CARD.substitute(
+        metadata=metadata.to_yaml(),
+        name=model.name,
+        model=_table({"base": base, **below, "dimensions": model.dim, **prompt}),
+        data=record.get("data", "Not recorded."),
+        recipe=_table(record.get("recipe", {})) or "Not recorded.",
+        metrics=_table(record.get("metrics", {})) or "None recorded.",
+        source=model.name if model.name in BUNDLED_MODELS else "path/to/this/folder",
     )
-
-
-_UNTRAINED = "Not recorded."
-
-_PURPOSE = """\
-It is for comparing relations: to rank pairs, solve analogies, find pairs that are related alike, or classify relations.
-It knows English, in single words and short terms such as *ice cream*; sentences and other languages are beyond it.
-The direction of a pair matters: (Paris, France) and (France, Paris) have different vectors."""
-
-_USAGE = """\
-```python
-from relvec import RelBERT
-
-model = RelBERT.from_pretrained("{}")
-vectors = model.encode([("Paris", "France"), ("Tokyo", "Japan")])
-```
-
-`relbert_config` in `config.json` holds the prompt and the pooling."""
-
-_CITATION = """\
-The method is that of the paper:
-
-```bibtex
-@inproceedings{ushio-etal-2021-distilling,
-  title = {Distilling Relation Embeddings from Pre-trained Language Models},
-  author = {Ushio, Asahi and Camacho-Collados, Jose and Schockaert, Steven},
-  booktitle = {Proceedings of the 2021 Conference on Empirical Methods in Natural Language Processing},
-  year = {2021}
-}
-```"""
-
-
-def _source(name: str) -> str:
-    """What loads a model: its name if relvec brings it, else wherever the reader has put it."""
-    return name if name in BUNDLED_MODELS else "path/to/this/folder"
 
 
 def _hub_id(base: str) -> str | None:
@@ -96,23 +107,6 @@ def _hub_id(base: str) -> str | None:
     return base if base in HUB_MODELS else None
 
 
-def _description(model: "RelBERT") -> dict[str, Any]:
-    base = model.training_record.get("base", model.kind)
-    below = {"language model": model.language_model} if model.language_model not in ("", base) else {}
-    return {
-        "base": base,
-        **below,
-        "dimensions": model.dim,
-        "template": f"`{model.template.text}`",
-        "pooling": model.pooling,
-    }
-
-
-def _section(title: str, lines: list[str]) -> list[str]:
-    return [f"## {title}", "", *lines, ""]
-
-
-def _table(rows: Mapping[str, Any]) -> list[str]:
-    if not rows:
-        return []
-    return ["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in rows.items())]
+def _table(rows: Mapping[str, Any]) -> str:
+    lines = [f"| {name} | {value} |" for name, value in rows.items()]
+    return "\n".join(["| | |", "| --- | --- |", *lines]) if lines else ""

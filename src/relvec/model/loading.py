@@ -17,8 +17,7 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from relvec.errors import RelvecError, one_of
-from relvec.model.backends import DTYPES
+from relvec.errors import RelvecError
 
 
 @contextmanager
@@ -96,13 +95,6 @@ def pick_device(device: str | torch.device | None) -> torch.device:
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError) as error:
         raise RelvecError(f"The device {device!r} cannot be used here ({_brief(error)}); try 'cpu'.") from error
-    return chosen
-
-
-def pick_dtype(dtype: str | torch.dtype) -> torch.dtype:
-    if isinstance(dtype, torch.dtype):
-        return dtype
-    chosen: torch.dtype = getattr(torch, one_of("dtype", dtype, DTYPES))
     return chosen
 
 

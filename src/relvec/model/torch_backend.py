@@ -16,7 +16,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from relvec.errors import RelvecError
 from relvec.io.files import folder_written_whole
 from relvec.model.card import model_card
-from relvec.model.loading import load_config, load_tokenizer, load_weights, pick_device, pick_dtype, token_limit
+from relvec.model.loading import load_config, load_tokenizer, load_weights, pick_device, token_limit
 from relvec.model.merging import merge_adapter
 from relvec.model.relation_model import BATCH_SIZE, RelBERT, batches_by_length
 from relvec.model.saving import CONFIGS, MODEL_FILES, check_model_output, save_encoder
@@ -66,7 +66,8 @@ class TorchRelBERT(RelBERT):
     def open(
         cls, stored: StoredModel, *, template: Any = None, pooling: str | None = None, device: Any, dtype: Any
     ) -> Self:
-        chosen_device, chosen_dtype = pick_device(device), pick_dtype(dtype)
+        chosen_device = pick_device(device)
+        chosen_dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
         encoder, tokenizer = load_weights(stored.base, load_config(stored.folder)), load_tokenizer(stored.base)
         for adapter in reversed(stored.adapters):
             merge_adapter(encoder, adapter)

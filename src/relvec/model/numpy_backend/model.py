@@ -31,28 +31,20 @@ class NumpyRelBERT(RelBERT):
 
     backend = "numpy"
 
-    def __init__(
-        self,
-        network: Network,
-        tokenizer: NumpyTokenizer,
-        weights: Weights,
-        stored: StoredModel,
-        template: int | str | Template,
-        pooling: str,
-    ) -> None:
+    def __init__(self, stored: StoredModel, template: int | str | Template, pooling: str) -> None:
+        self.tokenizer: NumpyTokenizer = NumpyTokenizer(stored.base)
+        self._weights = Weights(stored.base, stored.adapters)
+        self._network = Network(stored.config, self._weights, self.tokenizer.pad_token_id)
+        self._config = stored.config
         super().__init__(
-            tokenizer,
+            self.tokenizer,
             template,
             pooling,
             name=stored.name,
             kind=stored.kind,
-            max_tokens=min(network.max_tokens, tokenizer.model_max_length),
+            max_tokens=min(self._network.max_tokens, self.tokenizer.model_max_length),
             training_record=stored.training_record,
         )
-        self._network = network
-        self.tokenizer: NumpyTokenizer = tokenizer
-        self._weights = weights
-        self._config = stored.config
 
     @classmethod
     def open(
@@ -63,14 +55,11 @@ class NumpyRelBERT(RelBERT):
         if stored.kind not in ARCHITECTURES:
             raise UnsupportedModelError(f"it knows {' and '.join(ARCHITECTURES)}, not {stored.kind}")
         try:
-            weights, tokenizer = Weights(stored.base, stored.adapters), NumpyTokenizer(stored.base)
-            network = Network(stored.config, weights, tokenizer.pad_token_id)
+            return cls(stored, stored.template if template is None else template, pooling or stored.pooling)
         except RelvecError:
             raise
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-            raise UnsupportedModelError(f"its files cannot be read: {error}") from error
-        chosen = stored.template if template is None else template
-        return cls(network, tokenizer, weights, stored, chosen, pooling or stored.pooling)
+        except Exception as error:  # torch may read the folder, or say what is wrong with it
+            raise UnsupportedModelError(f"its files cannot be used: {error}") from error
 
     @property
     def dim(self) -> int:
@@ -92,9 +81,9 @@ class NumpyRelBERT(RelBERT):
         threads = os.cpu_count() or 1
         if threads < 2 or len(batches) < threads:
             return map(self._vectors_of_batch, batches)
-        return self._side_by_side(threads, batches)
+        return self._in_threads(threads, batches)
 
-    def _side_by_side(self, threads: int, batches: Sequence[Sequence[Sequence[int]]]) -> Iterator[Vectors]:
+    def _in_threads(self, threads: int, batches: Sequence[Sequence[Sequence[int]]]) -> Iterator[Vectors]:
         with ThreadPoolExecutor(threads) as pool:
             yield from pool.map(self._vectors_of_share, batches)
 
@@ -104,7 +93,7 @@ class NumpyRelBERT(RelBERT):
             return self._vectors_of_share(token_ids)
         vectors = np.empty((len(token_ids), self.dim), dtype=np.float32)
         shares = [token_ids[first::threads] for first in range(threads)]
-        for first, share in enumerate(self._side_by_side(threads, shares)):
+        for first, share in enumerate(self._in_threads(threads, shares)):
             vectors[first::threads] = share
         return vectors
 

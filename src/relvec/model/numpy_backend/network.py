@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.model.backends import UnsupportedModelError
 from relvec.model.numpy_backend.weights import Linear, Matrix, Weights
 from relvec.similarity import Vectors
 
 TokenIds = NDArray[np.int64]
+
+# What a configuration must say, or not say, for this file to compute the same as transformers.
+PLAIN = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False, "quantization_config": None}
 
 BUCKETS = 32  # of MPNet's relative positions
 GELU_ROWS = 16  # so many stay in the processor's cache, which makes it three times as fast
@@ -110,35 +112,24 @@ class Network:
 
     def __init__(self, config: Mapping[str, Any], weights: Weights, padding: int) -> None:
         kind = ARCHITECTURES[config["model_type"]]
-        if config.get("hidden_act", "gelu") != "gelu" or config.get("quantization_config"):
-            raise UnsupportedModelError("another activation than gelu, or quantized weights")
-        if config.get("is_decoder") or config.get("position_embedding_type", "absolute") != "absolute":
-            raise UnsupportedModelError("a decoder, or positions of another kind")
+        # MPNet counts positions from the padding token that it was trained with.
+        if kind.first_position not in (0, padding + 1) or any(
+            config.get(key, PLAIN[key]) != PLAIN[key] for key in PLAIN
+        ):
+            raise ValueError("it is not a plain encoder")
         self.dim, self.heads = int(config["hidden_size"]), int(config["num_attention_heads"])
-        if self.dim % self.heads:
-            raise UnsupportedModelError(f"{self.heads} heads for {self.dim} dimensions")
-        if kind.first_position not in (0, padding + 1):  # it counts from the padding that it was trained with
-            raise UnsupportedModelError(f"a padding token of number {padding}")
-        self.max_tokens = int(config["max_position_embeddings"]) - kind.first_position
-        self._words = weights.tensor("embeddings.word_embeddings.weight", int(config["vocab_size"]), self.dim)
-        positions = weights.tensor(
-            "embeddings.position_embeddings.weight", int(config["max_position_embeddings"]), self.dim
-        )
-        self._positions = positions[kind.first_position :]
+        self._epsilon = float(config.get("layer_norm_eps", 1e-12))
+        self._words = weights.tensor("embeddings.word_embeddings.weight")
+        self._positions = weights.tensor("embeddings.position_embeddings.weight")[kind.first_position :]
+        self.max_tokens = len(self._positions)
         if kind.has_token_types:
-            types = int(config.get("type_vocab_size", 2))
-            self._positions = (
-                self._positions + weights.tensor("embeddings.token_type_embeddings.weight", types, self.dim)[0]
-            )
+            self._positions = self._positions + weights.tensor("embeddings.token_type_embeddings.weight")[0]
         self._nearness: Matrix | None = None
         if kind.has_relative_positions:
-            self._nearness = weights.tensor("encoder.relative_attention_bias.weight", BUCKETS, self.heads)
-        self._norm = self._norm_of(weights, config, "embeddings.LayerNorm")
-        self._layers = [
-            self._layer(weights, config, kind, f"encoder.layer.{number}.")
-            for number in range(int(config["num_hidden_layers"]))
-        ]
-        weights.check_adapters_used()
+            self._nearness = weights.tensor("encoder.relative_attention_bias.weight")
+        self._norm = self._norm_of(weights, "embeddings.LayerNorm")
+        layers = range(int(config["num_hidden_layers"]))
+        self._layers = [self._layer(weights, kind, f"encoder.layer.{number}.") for number in layers]
 
     def __call__(self, groups: Sequence[TokenIds]) -> list[Vectors]:
         """Output vectors [pairs, length, dim] for the tokens [pairs, length] of each group of pairs of one length."""
@@ -157,24 +148,22 @@ class Network:
         places = np.arange(length)
         return self._nearness[position_bucket(places[None, :] - places[:, None])].transpose(2, 0, 1)
 
-    def _layer(self, weights: Weights, config: Mapping[str, Any], kind: Architecture, prefix: str) -> Layer:
-        wide = int(config["intermediate_size"])
-        query, key, value, result = (weights.linear(prefix + name, self.dim, self.dim) for name in kind.projections)
+    def _layer(self, weights: Weights, kind: Architecture, prefix: str) -> Layer:
+        query, key, value, result = (weights.linear(prefix + name) for name in kind.projections)
         return Layer(
             query,
             key,
             value,
             result,
-            self._norm_of(weights, config, prefix + kind.attention_norm),
-            weights.linear(f"{prefix}intermediate.dense", self.dim, wide),
-            weights.linear(f"{prefix}output.dense", wide, self.dim),
-            self._norm_of(weights, config, f"{prefix}output.LayerNorm"),
+            self._norm_of(weights, prefix + kind.attention_norm),
+            weights.linear(f"{prefix}intermediate.dense"),
+            weights.linear(f"{prefix}output.dense"),
+            self._norm_of(weights, f"{prefix}output.LayerNorm"),
             self.heads,
         )
 
-    def _norm_of(self, weights: Weights, config: Mapping[str, Any], name: str) -> Norm:
-        epsilon = float(config.get("layer_norm_eps", 1e-12))
-        return Norm(weights.tensor(f"{name}.weight", self.dim), weights.tensor(f"{name}.bias", self.dim), epsilon)
+    def _norm_of(self, weights: Weights, name: str) -> Norm:
+        return Norm(weights.tensor(f"{name}.weight"), weights.tensor(f"{name}.bias"), self._epsilon)
 
 
 def position_bucket(distance: NDArray[np.int64]) -> NDArray[np.int64]:

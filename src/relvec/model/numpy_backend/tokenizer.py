@@ -9,8 +9,6 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from relvec.model.backends import UnsupportedModelError
-
 # Of these classes transformers reads only the vocabulary from tokenizer.json, and the rest from tokenizer_config.json.
 CLASSES = ("BertTokenizer", "BertTokenizerFast", "MPNetTokenizer", "MPNetTokenizerFast")
 
@@ -25,18 +23,13 @@ class NumpyTokenizer:
 
     def __init__(self, folder: Path) -> None:
         settings: dict[str, Any] = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-        try:
-            self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        except Exception as error:  # the library raises bare Exception for a broken file
-            raise UnsupportedModelError(f"no tokenizer in {folder}") from error
-        if settings.get("tokenizer_class") not in CLASSES or not self._follows(settings):
-            raise UnsupportedModelError(f"the tokenizer in {folder} is of another kind")
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self.all_special_tokens = _special_tokens(settings)
         added = self.get_added_vocab()
-        if not set(self.all_special_tokens) <= added.keys():
-            raise UnsupportedModelError(f"the tokenizer in {folder} has special tokens that its file lacks")
+        if not self._follows(settings) or not set(self.all_special_tokens) <= added.keys():
+            raise ValueError("its tokenizer is of another kind")
         self.mask_token, self.unk_token = _name(settings["mask_token"]), _name(settings["unk_token"])
         self.mask_token_id, self.unk_token_id, self.pad_token_id = (
             added[_name(settings[f"{kind}_token"])] for kind in ("mask", "unk", "pad")
@@ -62,7 +55,8 @@ class NumpyTokenizer:
         spelled = (normalizer.lowercase, normalizer.handle_chinese_chars, normalizer.strip_accents)
         wanted = (settings.get("do_lower_case", True), settings.get("tokenize_chinese_chars", True))
         return (
-            isinstance(self._tokenizer.pre_tokenizer, BertPreTokenizer)
+            settings.get("tokenizer_class") in CLASSES
+            and isinstance(self._tokenizer.pre_tokenizer, BertPreTokenizer)
             and spelled == (*wanted, settings.get("strip_accents"))
             and normalizer.clean_text
             and model.unk_token == _name(settings["unk_token"])

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.model.adapter import KEY_PREFIX, WEIGHTS_NAME, adapted_layers, adapter_config
-from relvec.model.backends import UnsupportedModelError
 from relvec.similarity import Vectors
 
 Matrix = NDArray[np.float32]
@@ -31,8 +30,6 @@ class TensorFile:
         header = json.loads(self.bytes[_SIZE_BYTES:start].tobytes())
         self._places = {name: place for name, place in header.items() if name != "__metadata__"}
         self._numbers = self.bytes[start:]
-        if max(place["data_offsets"][1] for place in self._places.values()) != len(self._numbers):
-            raise ValueError(f"{path} is cut short")
 
     def names(self) -> Sequence[str]:
         return list(self._places)
@@ -75,21 +72,17 @@ class Weights:
             file = TensorFile(path)
             self._adapters.append((file, scale))
             for layer in adapted_layers(file.names(), path):
-                update = file.tensor(f"{layer}.lora_A.weight"), scale * file.tensor(f"{layer}.lora_B.weight")
-                self._updates.setdefault(layer.removeprefix(KEY_PREFIX), []).append(update)
+                down, up = file.tensor(f"{layer}.lora_A.weight"), scale * file.tensor(f"{layer}.lora_B.weight")
+                name = layer.removeprefix(KEY_PREFIX)
+                if self.tensor(f"{name}.weight").shape != (up.shape[0], down.shape[1]):
+                    raise ValueError(f"an adapter does not fit {name}")
+                self._updates.setdefault(name, []).append((down, up))
 
-    def tensor(self, name: str, *shape: int) -> Matrix:
-        found = self._file.tensor(name)
-        if found.shape != shape:
-            raise UnsupportedModelError(f"{name} has the shape {found.shape}, not {shape}")
-        return found
+    def tensor(self, name: str) -> Matrix:
+        return self._file.tensor(name)
 
-    def linear(self, name: str, width_in: int, width_out: int) -> Linear:
-        updates = self._updates.pop(name, [])
-        if any((up.shape[0], down.shape[1]) != (width_out, width_in) for down, up in updates):
-            raise UnsupportedModelError(f"an adapter does not fit {name}")
-        weight, bias = self.tensor(f"{name}.weight", width_out, width_in), self.tensor(f"{name}.bias", width_out)
-        return Linear(weight, bias, updates)
+    def linear(self, name: str) -> Linear:
+        return Linear(self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias"), self._updates.get(name, ()))
 
     def checksum(self) -> str:
         digest = hashlib.sha256(self._file.bytes.data)
@@ -97,7 +90,3 @@ class Weights:
             digest.update(file.bytes.data)
             digest.update(scale.tobytes())
         return digest.hexdigest()
-
-    def check_adapters_used(self) -> None:
-        if self._updates:
-            raise UnsupportedModelError(f"an adapter changes {next(iter(self._updates))}")
