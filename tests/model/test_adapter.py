@@ -10,7 +10,6 @@ from safetensors.torch import save_file
 
 from relvec import RelvecError
 from relvec.model.adapter import CONFIG_NAME, WEIGHTS_NAME, plain_base
-from relvec.model.backends import open_model
 from relvec.model.torch_backend import TorchRelBERT
 
 LAYER = "encoder.layer.0.attention.self.query"
@@ -85,7 +84,7 @@ def test_an_adapter_of_other_tensors_than_pairs_is_refused(tiny_folder: Path, tm
         TorchRelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, tensors))
 
 
-@pytest.mark.parametrize("load", [TorchRelBERT.from_pretrained, open_model, plain_base])
+@pytest.mark.parametrize("load", [TorchRelBERT.from_pretrained, plain_base])
 def test_a_circle_of_adapters_is_refused(tiny_folder: Path, tmp_path: Path, load: Callable[[str], Any]) -> None:
     lower = write_adapter(tmp_path / "lower", tiny_folder, base_model_name_or_path=str(tmp_path / "upper"))
     upper = write_adapter(tmp_path / "upper", tiny_folder, base_model_name_or_path=str(lower))

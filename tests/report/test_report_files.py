@@ -12,7 +12,7 @@ from relvec.errors import RelvecError
 from relvec.evaluation.records import load_records, save_record
 from relvec.report.formats import latex, markdown, text_rows
 from relvec.report.page import END, START, write_report
-from relvec.report.table import Column, Row, Table, Value
+from relvec.report.table import Column, Table, TableRow, Value
 
 Save = Callable[..., None]
 
@@ -23,9 +23,9 @@ SMALL = Table(
     label_titles=("System",),
     columns=(Column("x", "X & Y"), Column("z", "Z")),
     rows=(
-        Row(("my_model | <mask>",), {"x": Value(61.04, deviation=1.41, seeds=2, low=55.0, high=66.0)}),
-        Row(("b",), {"x": Value(50.0), "z": Value(1.0)}),
-        Row(("c",), {"x": Value(99.0, mark="*")}, origin="published: Somebody 2020 (100% tuned)"),
+        TableRow(("my_model | <mask>",), {"x": Value(61.04, deviation=1.41, seeds=2, low=55.0, high=66.0)}),
+        TableRow(("b",), {"x": Value(50.0), "z": Value(1.0)}),
+        TableRow(("c",), {"x": Value(99.0, mark="*")}, origin="published: Somebody 2020 (100% tuned)"),
     ),
     warnings=("U2 is small.",),
     commands=("relvec evaluate",),
@@ -72,10 +72,10 @@ def test_columns_of_one_group_share_a_cell_and_each_number_is_bold_by_itself() -
         label_titles=("System",),
         columns=(Column("x/macro", "X macro", group="X"), Column("x/micro", "X micro", group="X")),
         rows=(
-            Row(("a",), {"x/macro": Value(2.0), "x/micro": Value(1.0)}),
-            Row(("b",), {"x/macro": Value(1.0), "x/micro": Value(3.0)}),
-            Row(("c",), {"x/micro": Value(2.0)}, origin="published: d"),
-            Row(("e",), {}, origin="published: d"),
+            TableRow(("a",), {"x/macro": Value(2.0), "x/micro": Value(1.0)}),
+            TableRow(("b",), {"x/macro": Value(1.0), "x/micro": Value(3.0)}),
+            TableRow(("c",), {"x/micro": Value(2.0)}, origin="published: d"),
+            TableRow(("e",), {}, origin="published: d"),
         ),
     )
     titles, rows = text_rows(grouped, bold=lambda text: f"**{text}**")

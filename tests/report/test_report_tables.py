@@ -13,7 +13,7 @@ from relvec.evaluation.records import load_records
 from relvec.report.measured_systems import USUAL
 from relvec.report.published import published
 from relvec.report.registry import TABLES, tables
-from relvec.report.table import Row, Table
+from relvec.report.table import Table, TableRow
 
 Save = Callable[..., None]
 
@@ -23,7 +23,7 @@ def table(runs: Path, name: str) -> Table:
     return found
 
 
-def measured(table: Table) -> list[Row]:
+def measured(table: Table) -> list[TableRow]:
     return [row for row in table.rows if row.is_measured]
 
 

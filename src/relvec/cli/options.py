@@ -54,9 +54,11 @@ class Encoder:
         """With `few_pairs`, `auto` prefers the backend that starts first."""
         if few_pairs:
             start_quickly()
-        from relvec.model.backends import open_model
+        from relvec.model.relation_model import RelBERT
 
-        return open_model(self.model, backend=self.backend, device=self.device, dtype=dtype, few_pairs=few_pairs)
+        return RelBERT.from_pretrained(
+            self.model, backend=self.backend, device=self.device, dtype=dtype, few_pairs=few_pairs
+        )
 
 
 @dataclass(frozen=True)

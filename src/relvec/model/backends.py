@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from relvec.errors import RelvecError, needed_for, one_of
-from relvec.hub.catalogue import DEFAULT_MODEL
+from relvec.errors import needed_for, one_of
 
 if TYPE_CHECKING:
     from relvec.model.relation_model import RelBERT
@@ -58,7 +56,6 @@ BACKENDS: dict[str, Backend] = {
     )
 }
 
-
 DTYPES = ("float32", "float16", "bfloat16")
 
 
@@ -66,44 +63,12 @@ class UnsupportedModelError(Exception):
     """This backend does not know the model, or cannot read its files; another backend may."""
 
 
-def open_model(
-    model: str | Path = DEFAULT_MODEL,
-    *,
-    backend: str = "auto",
-    few_pairs: bool = False,
-    device: Any = None,
-    dtype: Any = "float32",
-    template: Any = None,
-    pooling: str | None = None,
-    revision: str | None = None,
-    show_progress: bool | None = None,
-) -> "RelBERT":
-    """Load a model by name, folder or hub id with a backend of that name.
+def candidates(backend: str, few_pairs: bool) -> Iterator[Backend]:
+    """The backends to try, one after the other; `auto` is torch, and for a few pairs numpy where it knows the model.
 
-    `auto` is torch where it is installed. With `few_pairs`, it is numpy where numpy knows the model, because torch
-    takes longer to import than a few pairs take to encode; a `device` or another `dtype` still asks for torch.
-
-    >>> type(open_model(tiny_model, few_pairs=True)).__name__  # numpy does not know RoBERTa
-    'TorchRelBERT'
+    >>> [backend.name for backend in candidates("auto", few_pairs=True)]
+    ['numpy', 'torch']
     """
-    from relvec.model.stored import StoredModel
-
-    if isinstance(dtype, str):
-        one_of("dtype", dtype, DTYPES)
-    stored = StoredModel.find(model, revision, show_progress)
-    reason = ""
-    for candidate in _candidates(backend, few_pairs and device is None and dtype == "float32"):
-        try:
-            return candidate.load().open(stored, template=template, pooling=pooling, device=device, dtype=dtype)
-        except UnsupportedModelError as error:
-            reason = str(error)
-    raise RelvecError(
-        f"The numpy backend cannot open {stored.name} ({reason}); use the torch backend (pip install 'relvec[torch]')."
-    )
-
-
-def _candidates(backend: str, few_pairs: bool) -> Iterator[Backend]:
-    """The backends to try, one after the other."""
     if one_of("backend", backend, ("auto", *BACKENDS)) != "auto":
         yield BACKENDS[backend]
         return

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError, UnknownWordsWarning
+from relvec.errors import RelvecError, UnknownWordsWarning, one_of
 from relvec.hub.catalogue import DEFAULT_MODEL
-from relvec.model.backends import UnsupportedModelError, open_model
+from relvec.model.backends import DTYPES, UnsupportedModelError, candidates
 from relvec.pairs import Pair, Prototype, Relation, as_relation, as_relations, as_word, is_single, turned
 from relvec.pooling import check_pooling
 from relvec.progress import progress_bar
@@ -73,6 +73,7 @@ class RelBERT(ABC):
         model: str | Path = DEFAULT_MODEL,
         *,
         backend: str = "auto",
+        few_pairs: bool = False,
         template: int | str | Template | None = None,
         pooling: str | None = None,
         device: Any = None,
@@ -82,24 +83,28 @@ class RelBERT(ABC):
     ) -> Self:
         """Load a model by name (`relvec models` lists them), folder or hub id.
 
-        The backend `auto` is torch where it is installed, else numpy. A plain encoder that was never tuned on
-        relations gets the paper's template 4 and `average` pooling unless told otherwise. Whatever the type of the
-        weights on disk, they are held as `dtype`.
+        The backend `auto` is torch where it is installed, else numpy. With `few_pairs`, it is numpy where numpy knows
+        the model, because torch takes longer to import than a few pairs take to encode; a `device` or another `dtype`
+        still asks for torch. A plain encoder that was never tuned on relations gets the paper's template 4 and
+        `average` pooling unless told otherwise. Whatever the type of the weights on disk, they are held as `dtype`.
 
         >>> RelBERT.from_pretrained(tiny_model, pooling="mask").pooling
         'mask'
         """
-        loaded = open_model(
-            model,
-            backend=cls.backend or backend,
-            template=template,
-            pooling=pooling,
-            device=device,
-            dtype=dtype,
-            revision=revision,
-            show_progress=show_progress,
-        )
-        return cast(Self, loaded)
+        from relvec.model.stored import StoredModel
+
+        if isinstance(dtype, str):
+            one_of("dtype", dtype, DTYPES)
+        stored = StoredModel.find(model, revision, show_progress)
+        reason = ""
+        for candidate in candidates(cls.backend or backend, few_pairs and device is None and dtype == "float32"):
+            try:
+                opened = candidate.load().open(stored, template=template, pooling=pooling, device=device, dtype=dtype)
+                return cast(Self, opened)
+            except UnsupportedModelError as error:
+                reason = str(error)
+        fix = "use the torch backend (pip install 'relvec[torch]')"
+        raise RelvecError(f"The numpy backend cannot open {stored.name} ({reason}); {fix}.")
 
     @classmethod
     def open(
@@ -183,19 +188,16 @@ class RelBERT(ABC):
         """
         if batch_size < 1:
             raise RelvecError(f"A batch of {batch_size} pairs is impossible; use 1 or more.")
-        single = is_single(pairs)
-        relations = [as_relation(pairs)] if single else as_relations(pairs)
+        relations = _as_list(pairs)
         distinct = list(dict.fromkeys(pair for relation in relations for pair in _pairs_of(relation)))
         encoded = self._encode_distinct(distinct, batch_size, truncate, show_progress)
         row_of = {pair: row for row, pair in enumerate(distinct)}
-        if any(isinstance(relation, Prototype) for relation in relations):
-            rows = [encoded[[row_of[pair] for pair in _pairs_of(relation)]].mean(axis=0) for relation in relations]
-            vectors = np.stack(rows)
-        else:
-            vectors = encoded[[row_of[pair] for relation in relations for pair in _pairs_of(relation)]]
+        vectors = np.empty((len(relations), self.dim), dtype=np.float32)
+        for place, relation in enumerate(relations):
+            vectors[place] = encoded[[row_of[pair] for pair in _pairs_of(relation)]].mean(axis=0)
         if normalize:
             vectors = normalized(vectors)
-        return vectors[0] if single else vectors
+        return vectors[0] if is_single(pairs) else vectors
 
     def _encode_distinct(
         self, pairs: list[Pair], batch_size: int, truncate: bool, show_progress: bool | None

@@ -9,7 +9,7 @@ from relvec.evaluation.records import Record
 from relvec.report.comparable import gravest, paper_sizes
 from relvec.report.measured_systems import MeasuredSystem, dataset_titles
 from relvec.report.published import published
-from relvec.report.system_tables import Entry, measured, metric, side_by_side, system_table
+from relvec.report.system_tables import Entry, measured, metric, system_table, systems_as_columns
 from relvec.report.table import Column, Table, Value
 
 MEAN_OF = ("sat", "u2", "u4", "google", "bats")
@@ -78,7 +78,7 @@ def relation_table(records: Sequence[Record]) -> Table | None:
         Column(f"{category}/{name}", name, "bats", metric("by_relation", name, "accuracy"), group=category)
         for category, name in [*known, *(("", name) for name in sorted(others))]
     ]
-    return side_by_side(
+    return systems_as_columns(
         measured(used, [Column("bats", "BATS", "bats", metric("accuracy")), *lines], order="bats"),
         lines,
         f"Accuracy (%) on each relation; the published columns are from {theirs[0].source}.",

@@ -7,7 +7,7 @@ from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
 from relvec.evaluation.records import Record, of_task
 from relvec.report.measured_systems import dataset_titles
 from relvec.report.published import published
-from relvec.report.system_tables import measured, metric, side_by_side, system_table
+from relvec.report.system_tables import measured, metric, system_table, systems_as_columns
 from relvec.report.table import Column, Table, Value
 
 _HOW = {
@@ -63,7 +63,7 @@ def class_table(records: Sequence[Record]) -> Table | None:
         }.items()
     ]
     columns = {column.key: column for column in [*_f1_columns(used), *lines]}
-    return side_by_side(
+    return systems_as_columns(
         measured(used, list(columns.values()), MEANS, order="mean/macro"),
         lines,
         f"F1 (%) of each class; the published column is from {theirs.source}, with the difference to RelBERT in "

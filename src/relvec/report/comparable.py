@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import pandas as pd
-
 from relvec.data.benchmarks.registry import BENCHMARKS
 from relvec.evaluation.portable import portable_facts
 from relvec.evaluation.records import Record
@@ -108,14 +106,10 @@ def _seed_problems(system: MeasuredSystem) -> list[str]:
 
 def _of_one_seed(records: Sequence[Record]) -> list[str]:
     """The fingerprints of several records of one dataset that have the same seed, or are of a baseline without any."""
-    seeds = pd.DataFrame(
-        [
-            (record.dataset, record.facts.get("seed"), record.settings.get("seed"), record.fingerprint[:8])
-            for record in records
-            # A model may come without a record of its training, and then nobody knows its seed.
-            if record.facts.get("seed") is not None or record.facts.get("kind") == "baseline"
-        ],
-        columns=["dataset", "seed", "classifier seed", "fingerprint"],
-    )
-    of_seed = seeds.groupby(["dataset", "seed", "classifier seed"], dropna=False)["fingerprint"]
-    return sorted(set(seeds["fingerprint"][of_seed.transform("nunique") > 1]))
+    prints: dict[tuple[Any, ...], set[str]] = {}
+    for record in records:
+        seed = record.facts.get("seed")
+        # A model may come without a record of its training, and then nobody knows its seed.
+        if seed is not None or record.facts.get("kind") == "baseline":
+            prints.setdefault((record.dataset, seed, record.settings.get("seed")), set()).add(record.fingerprint[:8])
+    return sorted({each for of_seed in prints.values() if len(of_seed) > 1 for each in of_seed})

@@ -8,7 +8,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Literal
 
 from relvec.errors import needed_for
-from relvec.report.table import NOT_COMPARABLE, Column, Row, Table, Value
+from relvec.report.table import NOT_COMPARABLE, Column, Table, TableRow, Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +66,7 @@ def macro_f1_bars(table: Table) -> "Figure | None":
 
 def language_model_bars(table: Table) -> "Figure | None":
     """Accuracy of the best vanilla and the best fine-tuned system of each language model; None for one alone."""
-    best: dict[tuple[str, str], Row] = {}
+    best: dict[tuple[str, str], TableRow] = {}
     for row in table.rows:  # the best of a language model come first
         best.setdefault((row.labels[0], row.kind or row.origin), row)
     chosen = replace(table, rows=tuple(best.values()))
@@ -111,7 +111,7 @@ def _bars(table: Table, columns: Sequence[Column], label: str) -> "Figure | None
     return figure
 
 
-def _panel(axes: "Axes", rows: Sequence[Row], column: Column, references: dict[str, Row]) -> None:
+def _panel(axes: "Axes", rows: Sequence[TableRow], column: Column, references: dict[str, TableRow]) -> None:
     found = [(place, row, row.values[column.key]) for place, row in enumerate(rows) if column.key in row.values]
     places = [place for place, _, _ in found]
     means = [value.mean for _, _, value in found]
@@ -138,7 +138,7 @@ def _reach(value: Value) -> tuple[float, float]:
     return max(0.0, value.mean - value.low), max(0.0, value.high - value.mean)
 
 
-def _name(table: Table, row: Row) -> str:
+def _name(table: Table, row: TableRow) -> str:
     """The system, with its settings, cut to leave room for the bars."""
     labels = dict(zip(table.label_titles, row.labels, strict=True))
     name = labels["System"] + (f" ({labels['Settings']})" if labels.get("Settings") else "")

@@ -17,7 +17,7 @@ from relvec.report.measured_systems import (
     system_titles,
 )
 from relvec.report.published import PublishedRow
-from relvec.report.table import Column, Number, Row, Table, Value
+from relvec.report.table import Column, Number, Table, TableRow, Value
 
 Entry = tuple[MeasuredSystem, dict[str, Value]]
 """A system and its values by the key of the column."""
@@ -130,7 +130,7 @@ def system_table(
     texts |= {"Settings": settings} if any(settings) else {}
     texts |= {"Seeds": seeds} if set(seeds) != {"1"} else {}
     rows = [
-        Row(own, values, kind=str(system.facts.get("kind", "")))
+        TableRow(own, values, kind=str(system.facts.get("kind", "")))
         for own, (system, values) in zip(zip(*texts.values(), strict=True), entries, strict=True)
     ]
     return Table(
@@ -143,16 +143,16 @@ def system_table(
     )
 
 
-def _published(row: PublishedRow, titles: Sequence[str], means: Means) -> Row:
+def _published(row: PublishedRow, titles: Sequence[str], means: Means) -> TableRow:
     values = {key: Value(number, mark=row.mark) for key, number in row.values.items()}
     for mean, keys in means.items():
         if all(key in values for key in keys):
             values[mean] = Value(fmean(values[key].mean for key in keys), mark=row.mark)
     labels = {"System": row.system, "Language model": row.base}
-    return Row(tuple(labels.get(title, "") for title in titles), values, row.origin)
+    return TableRow(tuple(labels.get(title, "") for title in titles), values, row.origin)
 
 
-def side_by_side(
+def systems_as_columns(
     entries: Sequence[Entry],
     lines: Sequence[Column],
     description: str,
@@ -172,7 +172,7 @@ def side_by_side(
             *(Column(name, f"{name} (published)", is_measured=False) for name in published),
         ),
         rows=tuple(
-            Row(
+            TableRow(
                 (line.group, line.title),
                 {column: values[line.key] for column, values in by_column.items() if line.key in values},
             )

@@ -55,7 +55,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """Labels, and numbers by column; `origin` says who published them, and is empty for what was measured."""
 
     labels: tuple[str, ...]
@@ -78,7 +78,7 @@ class Table:
     description: str
     label_titles: tuple[str, ...]
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     best_along: Literal["column", "row"] = "column"
     warnings: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
