@@ -12,11 +12,11 @@ from relvec.errors import RelvecError
 from relvec.evaluation.records import load_records, save_record
 from relvec.report.formats import latex, markdown, text_rows
 from relvec.report.page import END, START, write_report
-from relvec.report.table import Column, Table, TableRow, Value
+from relvec.report.table import Column, ReportTable, TableRow, Value
 
 Save = Callable[..., None]
 
-SMALL = Table(
+SMALL = ReportTable(
     name="small",
     title="A table",
     description="What it is.",
@@ -65,7 +65,7 @@ def test_latex_has_rules_bold_and_escaped_specials() -> None:
 
 
 def test_columns_of_one_group_share_a_cell_and_each_number_is_bold_by_itself() -> None:
-    grouped = Table(
+    grouped = ReportTable(
         name="grouped",
         title="T",
         description="D",

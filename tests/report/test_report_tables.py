@@ -13,17 +13,17 @@ from relvec.evaluation.records import load_records
 from relvec.report.measured_systems import USUAL
 from relvec.report.published import published
 from relvec.report.registry import TABLES, tables
-from relvec.report.table import Table, TableRow
+from relvec.report.table import ReportTable, TableRow
 
 Save = Callable[..., None]
 
 
-def table(runs: Path, name: str) -> Table:
+def table(runs: Path, name: str) -> ReportTable:
     (found,) = [table for table in tables(load_records(runs)) if table.name == name]
     return found
 
 
-def measured(table: Table) -> list[TableRow]:
+def measured(table: ReportTable) -> list[TableRow]:
     return [row for row in table.rows if row.is_measured]
 
 

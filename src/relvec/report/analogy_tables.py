@@ -6,18 +6,17 @@ from statistics import fmean
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, datasets_with
 from relvec.evaluation.portable import last_part
 from relvec.evaluation.records import Record
-from relvec.report.comparable import gravest, paper_sizes
-from relvec.report.measured_systems import MeasuredSystem, dataset_titles
+from relvec.report.measured_systems import MeasuredSystem, dataset_titles, gravest, paper_sizes
 from relvec.report.published import published
 from relvec.report.system_tables import Entry, measured, metric, system_table, systems_as_columns
-from relvec.report.table import Column, Table, Value
+from relvec.report.table import Column, ReportTable, Value
 
 MEAN_OF = ("sat", "u2", "u4", "google", "bats")
 MEANS = {"mean": MEAN_OF}
 TUNING = {"vanilla": "vanilla", "relation model": "fine-tuned"}
 
 
-def accuracy_table(records: Sequence[Record], part: str = "test") -> Table | None:
+def accuracy_table(records: Sequence[Record], part: str = "test") -> ReportTable | None:
     """Accuracy on each dataset and the mean of five, published rows beneath (the paper's Tables 2 and 9)."""
     used = _of_part(records, part)
     columns = _accuracy_columns(used, part)
@@ -31,7 +30,7 @@ def accuracy_table(records: Sequence[Record], part: str = "test") -> Table | Non
     )
 
 
-def unknown_table(records: Sequence[Record]) -> Table | None:
+def unknown_table(records: Sequence[Record]) -> ReportTable | None:
     """How many questions a system could not answer, and how many it answered by the first of equal scores."""
     used = [
         record
@@ -52,7 +51,7 @@ def unknown_table(records: Sequence[Record]) -> Table | None:
     )
 
 
-def category_table(records: Sequence[Record]) -> Table | None:
+def category_table(records: Sequence[Record]) -> ReportTable | None:
     """Accuracy by high-level category of Google and BATS (the paper's Table 5)."""
     columns = [
         Column(f"{dataset}/{name}", f"{known.title} {name}", dataset, metric("by_category", name, "accuracy"))
@@ -68,7 +67,7 @@ def category_table(records: Sequence[Record]) -> Table | None:
     )
 
 
-def relation_table(records: Sequence[Record]) -> Table | None:
+def relation_table(records: Sequence[Record]) -> ReportTable | None:
     """Accuracy on each relation of BATS, systems side by side (the paper's Table 12)."""
     used = [record for record in _of_part(records) if record.dataset == "bats"]
     theirs = published("bats_relations")
@@ -87,7 +86,7 @@ def relation_table(records: Sequence[Record]) -> Table | None:
     )
 
 
-def language_model_table(records: Sequence[Record]) -> Table | None:
+def language_model_table(records: Sequence[Record]) -> ReportTable | None:
     """Accuracy by language model, and what fine-tuning gains over the vanilla model (the paper's Figure 3, Table 7)."""
     used = [record for record in _of_part(records) if record.facts.get("base") and record.facts.get("kind") in TUNING]
     columns = _accuracy_columns(used)

@@ -8,7 +8,7 @@ from relvec.evaluation.records import Record, of_task
 from relvec.report.measured_systems import dataset_titles
 from relvec.report.published import published
 from relvec.report.system_tables import measured, metric, system_table, systems_as_columns
-from relvec.report.table import Column, Table, Value
+from relvec.report.table import Column, ReportTable, Value
 
 _HOW = {
     "mlp": "a perceptron on frozen vectors",
@@ -18,7 +18,7 @@ AVERAGES = ("macro", "micro")
 MEANS = {f"mean/{average}": [f"{dataset}/{average}" for dataset in CLASSIFICATION_DATASETS] for average in AVERAGES}
 
 
-def f1_table(records: Sequence[Record], classifier: str = "mlp") -> Table | None:
+def f1_table(records: Sequence[Record], classifier: str = "mlp") -> ReportTable | None:
     """Macro and micro F1 on frozen vectors (the paper's Tables 3 and 8), or of encoders trained on each dataset."""
     used = [
         record
@@ -36,7 +36,7 @@ def f1_table(records: Sequence[Record], classifier: str = "mlp") -> Table | None
     )
 
 
-def weighted_table(records: Sequence[Record]) -> Table | None:
+def weighted_table(records: Sequence[Record]) -> ReportTable | None:
     """F1 averaged by the size of the classes, which is what work on fine-tuned language models reports."""
     used = of_task(records, "classification")
     titles = dataset_titles(used, CLASSIFICATION_DATASETS)
@@ -50,7 +50,7 @@ def weighted_table(records: Sequence[Record]) -> Table | None:
     )
 
 
-def class_table(records: Sequence[Record]) -> Table | None:
+def class_table(records: Sequence[Record]) -> ReportTable | None:
     """F1 of each class of each dataset, systems side by side (the paper's Table 4)."""
     used = [record for record in of_task(records, "classification") if "by_class" in record.metrics]
     (theirs,), (differences,) = published("per_class"), published("per_class_differences")

@@ -8,13 +8,13 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Literal
 
 from relvec.errors import needed_for
-from relvec.report.table import NOT_COMPARABLE, Column, Table, TableRow, Value
+from relvec.report.table import NOT_COMPARABLE, Column, ReportTable, TableRow, Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Drawer = Callable[[Table], "Figure | None"]
+Drawer = Callable[[ReportTable], "Figure | None"]
 
 MOST_ROWS = 10
 MOST_PANELS = 3  # side by side
@@ -42,7 +42,7 @@ _STYLE = {
 }
 
 
-def save_figure(draw: Drawer, table: Table, path: Path) -> bool:
+def save_figure(draw: Drawer, table: ReportTable, path: Path) -> bool:
     """Draw a table to a file, if there is something to draw; the same table gives the same bytes."""
     with needed_for("Drawing"):
         import matplotlib.style
@@ -53,18 +53,18 @@ def save_figure(draw: Drawer, table: Table, path: Path) -> bool:
     return figure is not None
 
 
-def accuracy_bars(table: Table) -> "Figure | None":
+def accuracy_bars(table: ReportTable) -> "Figure | None":
     """Accuracy of each system, with 95 % intervals."""
     return _bars(table, [column for column in table.columns if column.dataset], "accuracy (%)")
 
 
-def macro_f1_bars(table: Table) -> "Figure | None":
+def macro_f1_bars(table: ReportTable) -> "Figure | None":
     """Macro F1 of each system, with the standard deviation over seeds."""
     columns = [replace(each, title=each.group) for each in table.columns if each.key.endswith("/macro")]
     return _bars(table, columns, "macro F1 (%)")
 
 
-def language_model_bars(table: Table) -> "Figure | None":
+def language_model_bars(table: ReportTable) -> "Figure | None":
     """Accuracy of the best vanilla and the best fine-tuned system of each language model; None for one alone."""
     best: dict[tuple[str, str], TableRow] = {}
     for row in table.rows:  # the best of a language model come first
@@ -73,7 +73,7 @@ def language_model_bars(table: Table) -> "Figure | None":
     return accuracy_bars(chosen) if sum(row.is_measured for row in chosen.rows) > 1 else None
 
 
-def _bars(table: Table, columns: Sequence[Column], label: str) -> "Figure | None":
+def _bars(table: ReportTable, columns: Sequence[Column], label: str) -> "Figure | None":
     """One panel a column that has measured numbers, one bar a measured row, published results as lines."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -138,7 +138,7 @@ def _reach(value: Value) -> tuple[float, float]:
     return max(0.0, value.mean - value.low), max(0.0, value.high - value.mean)
 
 
-def _name(table: Table, row: TableRow) -> str:
+def _name(table: ReportTable, row: TableRow) -> str:
     """The system, with its settings, cut to leave room for the bars."""
     labels = dict(zip(table.label_titles, row.labels, strict=True))
     name = labels["System"] + (f" ({labels['Settings']})" if labels.get("Settings") else "")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from relvec.report.table import Table, Value
+from relvec.report.table import ReportTable, Value
 
 Escape = Callable[[str], str]
 
@@ -24,7 +24,7 @@ _LATEX = {
 }
 
 
-def markdown(table: Table, figure: str = "") -> str:
+def markdown(table: ReportTable, figure: str = "") -> str:
     """The table with its title, what it is, warnings, the numbers and its figure; published systems are in italics."""
     titles, rows = text_rows(
         table, escape_markdown, bold=lambda text: f"**{text}**", italic=lambda text: f"*{text}*" if text else ""
@@ -40,7 +40,7 @@ def markdown(table: Table, figure: str = "") -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def latex(table: Table) -> str:
+def latex(table: ReportTable) -> str:
     """A floating table; \\usepackage{booktabs} is all that it needs."""
     titles, rows = text_rows(
         table,
@@ -64,7 +64,7 @@ def latex(table: Table) -> str:
 
 
 def text_rows(
-    table: Table, escape: Escape = str, *, bold: Escape = str, italic: Escape = str
+    table: ReportTable, escape: Escape = str, *, bold: Escape = str, italic: Escape = str
 ) -> tuple[list[str], list[list[str]]]:
     """The heading and the rows as text: labels (those of published rows in italics), numbers, the source.
 
@@ -87,7 +87,7 @@ def text_rows(
     return [*map(escape, titles), *(["source"] if table.has_origin else [])], rows
 
 
-def plain(table: Table) -> pd.DataFrame:
+def plain(table: ReportTable) -> pd.DataFrame:
     """The labels, numbers and `origin` of each row.
 
     A number `sat` has `sat_sd` (over seeds), `sat_low` and `sat_high` (95 % interval) and `sat_mark` beside it, where
@@ -109,12 +109,12 @@ def plain(table: Table) -> pd.DataFrame:
     return frame.drop(columns=[name for name in frame if is_empty[name] and re.search("_(sd|low|high|mark)$", name)])
 
 
-def as_csv(table: Table) -> str:
+def as_csv(table: ReportTable) -> str:
     """The plain table with a header; what is missing is empty."""
     return str(plain(table).to_csv(index=False, lineterminator="\n"))
 
 
-def as_json(table: Table) -> dict[str, Any]:
+def as_json(table: ReportTable) -> dict[str, Any]:
     """The table by name and title, with a dictionary for each row; what is missing is None."""
     frame = plain(table).astype(object)
     return {"name": table.name, "title": table.title, "rows": frame.where(frame.notna(), None).to_dict("records")}

@@ -1,16 +1,17 @@
-"""Records by system: which are seeds of one another, and how a table calls systems and datasets."""
+"""Records by system: which are seeds of one another, whether their numbers compare, how a table calls them."""
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePath
 from typing import Any
 
 from relvec.data.benchmarks.registry import BENCHMARKS
-from relvec.evaluation.portable import portable_path
+from relvec.evaluation.portable import portable_facts, portable_path
 from relvec.evaluation.records import Record
+from relvec.report.table import NOT_COMPARABLE, OTHER_SIZE, USED_DATASET
 
 # What is not worth telling of a row: the paper's way, and the defaults of fine-tuning.
 USUAL = {
@@ -24,6 +25,8 @@ USUAL = {
 }
 # How settings are called where their own names are no help.
 _CALLED = {"scoring": "", "classifier": "", "out_of_vocabulary": "unknown words:", "fallback": "answers of"}
+_SAME_OF_SEEDS = ("kind", "base", "template", "pooling", "dtype", "data", "loss")
+_UNTOLD = {"dtype": "float32"}  # what a fact is where a record does not tell it
 
 
 @dataclass(frozen=True)
@@ -114,3 +117,105 @@ def with_short_datasets(records: Sequence[Record]) -> list[Record]:
         record if record.dataset in BENCHMARKS else record.changed({"dataset": short[record.dataset]})
         for record in records
     ]
+
+
+def mark(record: Record) -> str:
+    """What follows the numbers of a record that do not compare with others."""
+    return OTHER_SIZE if has_other_size(record) else USED_DATASET if used_dataset(record) else ""
+
+
+def gravest(marks: Iterable[str]) -> str:
+    """
+    >>> gravest(["", "*", "!"])
+    '!'
+    """
+    found = set(marks)
+    return next((each for each in NOT_COMPARABLE if each in found), "")
+
+
+def warnings(systems: Sequence[MeasuredSystem]) -> tuple[str, ...]:
+    """A sentence for each reason why numbers of the systems do not compare with others."""
+    records = [record for system in systems for record in system.records]
+    seeds = [problem for system in systems for problem in _seed_problems(system)]
+    return (*_size_problems(records), *_tuning_problems(records), *seeds)
+
+
+def paper_sizes(task: str, dataset: str, part: str) -> dict[str, int]:
+    """The sizes in the paper; none for a dataset of the user's.
+
+    >>> paper_sizes("analogy", "sat_full", "test")
+    {'questions': 374}
+    """
+    known = BENCHMARKS.get(dataset)
+    if known is None or known.collection.task != task or task == "mapping":
+        return {}
+    parts = known.counts if known.is_whole else [part]
+    return {"questions": sum(known.counts[each] for each in parts)} if task == "analogy" else known.counts
+
+
+def has_other_size(record: Record) -> bool:
+    """Whether the record says that its dataset was larger or smaller than the paper's."""
+    found, expected = _sizes(record)
+    return any(found[part] != expected[part] for part in found)
+
+
+def _size_problems(records: Iterable[Record]) -> list[str]:
+    names: dict[str, dict[str, None]] = {}
+    for record in filter(has_other_size, records):
+        found, expected = map(_size_text, _sizes(record))
+        problem = f"{dataset_title(record.dataset)} was measured with {found}, the paper has {expected}: not comparable"
+        names.setdefault(problem, {})[record.system] = None
+    return [f"{problem} ({', '.join(systems)})." for problem, systems in names.items()]
+
+
+def _sizes(record: Record) -> tuple[dict[str, int], dict[str, int]]:
+    """The sizes that the record tells, and the paper's."""
+    metrics: Any = record.metrics
+    expected = paper_sizes(record.task, record.dataset, record.part)
+    told = metrics if record.task == "analogy" else metrics.get("pairs", {})
+    return {part: told[part] for part in expected if part in told}, expected
+
+
+def _size_text(sizes: dict[str, int]) -> str:
+    unit = "" if "questions" in sizes else " pairs"
+    return ", ".join(f"{size:,} {part}" for part, size in sizes.items()) + unit
+
+
+def used_dataset(record: Record) -> bool:
+    """Whether the record's configuration shows that its system was tuned on questions of the dataset, or shown some."""
+    configuration = record.metrics.get("configuration")
+    if record.task != "analogy" or not isinstance(configuration, dict):
+        return False
+    return "valid_accuracy" in configuration or bool(configuration.get("shots"))
+
+
+def _tuning_problems(records: Iterable[Record]) -> list[str]:
+    found = dict.fromkeys(record.system for record in filter(used_dataset, records))
+    problem = f"Tuned on, or shown, questions of the same datasets, hence the {USED_DATASET}"
+    return [f"{problem}: {', '.join(found)}."] if found else []
+
+
+def _seed_problems(system: MeasuredSystem) -> list[str]:
+    """Why the records are no seeds of one another, though they share a name."""
+    problems = []
+    for fact in _SAME_OF_SEEDS:
+        told = (portable_facts(dict(record.facts)).get(fact, _UNTOLD.get(fact, "none")) for record in system.records)
+        found = sorted({" + ".join(map(str, value)) if isinstance(value, list) else str(value) for value in told})
+        if len(found) > 1:
+            problem = f"{system.name} averages different systems ({fact}: {', '.join(found)})"
+            problems.append(f"{problem}; evaluate them under different names.")
+    if not problems and (prints := _of_one_seed(system.records)):
+        problem = f"{system.name} averages results that are no seeds of one another ({', '.join(prints)})"
+        problems.append(f"{problem}; remove the outdated ones, or evaluate them under different names.")
+    return problems
+
+
+def _of_one_seed(records: Sequence[Record]) -> list[str]:
+    """The fingerprints of several records of one dataset that have the same seed, or are of a baseline without any."""
+    prints: dict[tuple[Any, ...], set[str]] = {}
+    for record in records:
+        seed = record.facts.get("seed")
+        # A model may come without a record of its training, and then nobody knows its seed.
+        if seed is not None or record.facts.get("kind") == "baseline":
+            prints.setdefault((record.dataset, seed, record.settings.get("seed")), set()).add(record.fingerprint[:8])
+    return sorted({each for of_seed in prints.values() if len(of_seed) > 1 for each in of_seed})

@@ -6,10 +6,10 @@ from dataclasses import replace
 from relvec.evaluation.records import Record, of_task
 from relvec.report.measured_systems import dataset_titles
 from relvec.report.system_tables import measured, metric, system_table
-from relvec.report.table import Column, Table
+from relvec.report.table import Column, ReportTable
 
 
-def mapping_table(records: Sequence[Record]) -> Table | None:
+def mapping_table(records: Sequence[Record]) -> ReportTable | None:
     """The share of terms that were mapped right, and of problems that were solved altogether."""
     return _table(
         of_task(records, "mapping"),
@@ -23,7 +23,7 @@ def mapping_table(records: Sequence[Record]) -> Table | None:
     )
 
 
-def loss_table(records: Sequence[Record]) -> Table | None:
+def loss_table(records: Sequence[Record]) -> ReportTable | None:
     """The loss on held-out rated pairs, and the share of their triples in the right order."""
     losses = [
         # Numbers of different losses do not compare: each loss has a column.
@@ -37,7 +37,7 @@ def loss_table(records: Sequence[Record]) -> Table | None:
     )
 
 
-def _table(records: Sequence[Record], metrics: Sequence[Column], description: str) -> Table | None:
+def _table(records: Sequence[Record], metrics: Sequence[Column], description: str) -> ReportTable | None:
     """A table with some metrics of each dataset; the first decides the order."""
     columns = [
         replace(

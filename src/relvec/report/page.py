@@ -11,7 +11,7 @@ from relvec.report.figures import save_figure
 from relvec.report.formats import as_csv, escape_markdown, latex, markdown
 from relvec.report.published import sources
 from relvec.report.registry import TABLES, tables
-from relvec.report.table import Table
+from relvec.report.table import ReportTable
 
 MOST_SYSTEMS = 6  # side by side on the page
 
@@ -27,7 +27,7 @@ as LaTeX and as CSV with 95 % intervals (averaged over seeds). `relvec report` m
 """
 
 
-def write_report(runs: str | Path, output: str | Path, *, with_figures: bool = True) -> list[Table]:
+def write_report(runs: str | Path, output: str | Path, *, with_figures: bool = True) -> list[ReportTable]:
     """Write `results.md`, and each table and figure to `results/`, below `output`; return the tables.
 
     Of a page that is there, only what stands between its two markers changes. The same records give the same files,
@@ -63,7 +63,7 @@ def _around(page: Path) -> tuple[str, str]:
     return before, after
 
 
-def _report(found: Sequence[Table], drawn: Collection[str]) -> str:
+def _report(found: Sequence[ReportTable], drawn: Collection[str]) -> str:
     sections, told = [], set[str]()
     for table in found:
         # Once on the page is enough.

@@ -9,7 +9,7 @@ from relvec.report import analogy_tables as analogy
 from relvec.report import classification_tables as relations
 from relvec.report import figures, other_tables
 from relvec.report.measured_systems import with_short_datasets
-from relvec.report.table import Table
+from relvec.report.table import ReportTable
 
 _RELATIONS = "Lexical relation classification"
 
@@ -23,7 +23,7 @@ class TableKind:
 
     name: str
     title: str
-    make: Callable[[Sequence[Record]], Table | None]
+    make: Callable[[Sequence[Record]], ReportTable | None]
     draw: figures.Drawer | None = None
     is_printed: bool = False
 
@@ -60,7 +60,7 @@ TABLES: dict[str, TableKind] = {
 """Every table of the report, in the order of the page."""
 
 
-def tables(records: Sequence[Record]) -> list[Table]:
+def tables(records: Sequence[Record]) -> list[ReportTable]:
     """The tables that have at least one measured number, in the order of the page.
 
     >>> record = Record(task="analogy", system="tiny", dataset="sat", part="test", fingerprint="", settings={},

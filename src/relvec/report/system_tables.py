@@ -8,16 +8,18 @@ import pandas as pd
 
 from relvec.evaluation.portable import portable
 from relvec.evaluation.records import Record
-from relvec.report.comparable import gravest, mark, warnings
 from relvec.report.measured_systems import (
     MeasuredSystem,
+    gravest,
+    mark,
     measured_systems,
     settings_text,
     shared_settings,
     system_titles,
+    warnings,
 )
 from relvec.report.published import PublishedRow
-from relvec.report.table import Column, Number, Table, TableRow, Value
+from relvec.report.table import Column, Number, ReportTable, TableRow, Value
 
 Entry = tuple[MeasuredSystem, dict[str, Value]]
 """A system and its values by the key of the column."""
@@ -112,7 +114,7 @@ def system_table(
     labels: Mapping[str, Callable[[MeasuredSystem], str]] | None = None,
     published: Sequence[PublishedRow] = (),
     means: Means | None = None,
-) -> Table | None:
+) -> ReportTable | None:
     """A row for each system: its labels, the settings by which it differs from others, the number of seeds.
 
     A column that would be empty, or that says 1 of every row, is left out. Published rows follow.
@@ -133,7 +135,7 @@ def system_table(
         TableRow(own, values, kind=str(system.facts.get("kind", "")))
         for own, (system, values) in zip(zip(*texts.values(), strict=True), entries, strict=True)
     ]
-    return Table(
+    return ReportTable(
         description=description + (f" All measured rows: {settings_text(shared)}." if shared else ""),
         label_titles=tuple(texts),
         columns=tuple(columns),
@@ -158,13 +160,13 @@ def systems_as_columns(
     description: str,
     label_titles: tuple[str, str],
     published: Mapping[str, Mapping[str, Value]],
-) -> Table | None:
+) -> ReportTable | None:
     """A column for each system and a row for each of `lines`, labelled by its group and title."""
     if not any(line.key in values for _, values in entries for line in lines):
         return None
     found = [system for system, _ in entries]
     by_column = {str(place): values for place, (_, values) in enumerate(entries)} | dict(published)
-    return Table(
+    return ReportTable(
         description=description,
         label_titles=label_titles,
         columns=(

@@ -69,7 +69,7 @@ class TableRow:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Rows under columns, with all that a reader needs to judge them.
 
     The best numbers are sought down each column, or along each row if the systems are the columns.
@@ -90,7 +90,7 @@ class Table:
         """Whether the rows are systems, so that each says where it comes from."""
         return self.best_along == "column"
 
-    def narrowed(self, most: int) -> "Table":
+    def narrowed(self, most: int) -> "ReportTable":
         """The table with the first of its measured columns, if the systems are the columns and there are too many."""
         measured = [column for column in self.columns if column.is_measured]
         if self.best_along == "column" or len(measured) <= most:
