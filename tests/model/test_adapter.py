@@ -62,18 +62,10 @@ def test_other_kinds_of_adapter_are_refused(tiny_folder: Path, tmp_path: Path, c
         TorchRelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, **changes))
 
 
-def test_an_adapter_of_another_base_is_refused(tiny_folder: Path, tmp_path: Path) -> None:
-    tensors = {f"base_model.model.{LAYER}.lora_{x}.weight": torch.zeros(3, 3) for x in "AB"}
-    with pytest.raises(RelvecError, match="does not fit its base"):
-        TorchRelBERT.from_pretrained(write_adapter(tmp_path / "adapter", tiny_folder, tensors))
-
-
 @pytest.mark.parametrize(
     "names",
     [
-        [],
         [f"{LAYER}.lora_A.weight"],
-        [f"{LAYER}.lora_B.weight"],
         [f"{LAYER}.lora_A.weight", f"{LAYER}.lora_B.weight", f"{LAYER}.lora_B.bias"],
         ["embeddings.word_embeddings.lora_embedding_A", "embeddings.word_embeddings.lora_embedding_B"],
     ],
@@ -92,13 +84,6 @@ def test_a_circle_of_adapters_is_refused(tiny_folder: Path, tmp_path: Path, load
         load(str(upper))
 
 
-def test_a_corrupt_adapter_is_refused(tiny_folder: Path, tmp_path: Path) -> None:
-    folder = write_adapter(tmp_path / "adapter", tiny_folder)
-    (folder / WEIGHTS_NAME).write_bytes(b"not weights")
-    with pytest.raises(RelvecError, match="cannot be read"):
-        TorchRelBERT.from_pretrained(folder)
-
-
 def test_an_adapter_may_stand_on_another(tiny_folder: Path, tmp_path: Path) -> None:
     lower = write_adapter(tmp_path / "lower", tiny_folder)
     upper = write_adapter(tmp_path / "upper", tiny_folder, base_model_name_or_path=str(lower))
@@ -114,20 +99,9 @@ def test_a_plain_model_saved_over_an_adapter_replaces_it(tiny_folder: Path, tmp_
     assert TorchRelBERT.from_pretrained(folder).fingerprint == plain.fingerprint
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"peft_type": "LORA"}'])
+@pytest.mark.parametrize("content", ["{", '{"peft_type": "LORA", "base_model_name_or_path": "minilm", "r": 0}'])
 def test_a_broken_adapter_configuration_is_refused(tiny_folder: Path, tmp_path: Path, content: str) -> None:
     folder = write_adapter(tmp_path / "adapter", tiny_folder)
     (folder / CONFIG_NAME).write_text(content)
     with pytest.raises(RelvecError, match="fetch it again"):
-        TorchRelBERT.from_pretrained(folder)
-
-
-@pytest.mark.parametrize("broken", [{"r": 0}, {"lora_alpha": None}, {"base_model_name_or_path": None}])
-def test_an_adapter_without_rank_alpha_or_base_is_refused(
-    tiny_folder: Path, tmp_path: Path, broken: dict[str, object]
-) -> None:
-    folder = write_adapter(tmp_path / "adapter", tiny_folder)
-    config = json.loads((folder / CONFIG_NAME).read_text())
-    (folder / CONFIG_NAME).write_text(json.dumps(config | broken))
-    with pytest.raises(RelvecError, match=r"cannot be read \(.* is .*\); fetch it again"):
         TorchRelBERT.from_pretrained(folder)

@@ -88,8 +88,8 @@ def test_weights_under_other_names_are_left_to_torch(copy: Path) -> None:
     assert isinstance(RelBERT.from_pretrained(copy, few_pairs=True), TorchRelBERT)
 
 
-def assert_the_message_of_torch(folder: Path) -> None:
-    with pytest.raises(RelvecError) as expected:
+def assert_the_message_of_torch(folder: Path, message: str) -> None:
+    with pytest.raises(RelvecError, match=message) as expected:
         TorchRelBERT.from_pretrained(folder)
     with pytest.raises(RelvecError, match=re.escape(str(expected.value))):
         RelBERT.from_pretrained(folder, few_pairs=True)
@@ -127,12 +127,20 @@ def unknown_pooling(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil",
-    [cut_weights, no_weights, missing_tensor, broken_config, broken_prompt, broken_tokenizer, unknown_pooling],
+    ("spoil", "message"),
+    [
+        (cut_weights, "cannot be loaded"),
+        (no_weights, "holds no weights"),
+        (missing_tensor, "lack encoder"),
+        (broken_config, "describes no encoder"),
+        (broken_prompt, "template is 3; give a text"),
+        (broken_tokenizer, "The tokenizer in .* cannot be read"),
+        (unknown_pooling, "Unknown pooling"),
+    ],
 )
-def test_a_broken_folder_gets_the_message_of_relbert(copy: Path, spoil: Callable[[Path], None]) -> None:
+def test_a_broken_folder_gets_the_message_of_torch(copy: Path, spoil: Callable[[Path], None], message: str) -> None:
     spoil(copy)
-    assert_the_message_of_torch(copy)
+    assert_the_message_of_torch(copy, message)
 
 
 def unfit(folder: Path) -> None:
@@ -151,13 +159,16 @@ def unreadable(folder: Path) -> None:
     (folder / WEIGHTS_NAME).write_bytes(b"not weights")
 
 
-@pytest.mark.parametrize("spoil", [unfit, stray, unreadable])
-def test_a_broken_adapter_gets_the_message_of_relbert(
-    quick_folder: Path, adapted: Callable[[Path], Path], spoil: Callable[[Path], None]
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [(unfit, "does not fit its base"), (stray, "does not fit its base"), (unreadable, "cannot be read")],
+)
+def test_a_broken_adapter_gets_the_message_of_torch(
+    quick_folder: Path, adapted: Callable[[Path], Path], spoil: Callable[[Path], None], message: str
 ) -> None:
     folder = adapted(quick_folder)
     spoil(folder)
-    assert_the_message_of_torch(folder)
+    assert_the_message_of_torch(folder, message)
 
 
 def test_an_index_of_relbert_is_searched_quickly(quick_folder: Path) -> None:

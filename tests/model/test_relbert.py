@@ -167,12 +167,6 @@ def test_a_pair_that_just_fits_has_a_position_for_every_token(any_folder: Path) 
     assert np.isfinite(model.encode((word, "b"))).all()
 
 
-@pytest.mark.parametrize("pairs", [[("a", "")], "Paris:France", [("a", "b", "c")], [("a", None)]])
-def test_what_is_no_pair_is_refused(tiny: TorchRelBERT, pairs: Any) -> None:
-    with pytest.raises(RelvecError):
-        tiny.encode(pairs)
-
-
 def test_an_impossible_batch_is_refused(tiny: TorchRelBERT) -> None:
     with pytest.raises(RelvecError, match="use 1 or more"):
         tiny.encode(PAIRS, batch_size=0)
@@ -408,12 +402,6 @@ class TestCheckpoint:
         assert mine | {"vocab.json"} <= found
         assert not stale & found
 
-    def test_a_readme_that_is_no_models_is_not_overwritten(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
-        (tmp_path / "README.md").write_text("mine")
-        with pytest.raises(RelvecError, match=r"has a README.md that is no model's; choose another folder"):
-            tiny.save_pretrained(tmp_path)
-        assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
-
     def test_a_failed_save_leaves_nothing(
         self, tiny: TorchRelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -449,12 +437,6 @@ class TestBrokenFolders:
         with pytest.raises(RelvecError, match="give the folder"):
             TorchRelBERT.from_pretrained(tmp_path / "model.bin")
 
-    def test_corrupt_weights(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
-        weights = self.copy(tiny, tmp_path) / "model.safetensors"
-        weights.write_bytes(weights.read_bytes()[: weights.stat().st_size // 2])
-        with pytest.raises(RelvecError, match="cannot be loaded"):
-            TorchRelBERT.from_pretrained(tmp_path)
-
     def test_weights_of_another_model(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
         from safetensors.torch import save_file
 
@@ -462,22 +444,10 @@ class TestBrokenFolders:
         with pytest.raises(RelvecError, match="lack"):
             TorchRelBERT.from_pretrained(tmp_path)
 
-    def test_no_weights(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
-        (self.copy(tiny, tmp_path) / "model.safetensors").unlink()
-        with pytest.raises(RelvecError, match="holds no weights"):
-            TorchRelBERT.from_pretrained(tmp_path)
-
-    def test_a_broken_configuration(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
-        (self.copy(tiny, tmp_path) / "config.json").write_text("{")
-        with pytest.raises(RelvecError, match="describes no encoder"):
-            TorchRelBERT.from_pretrained(tmp_path)
-
     @pytest.mark.parametrize(
         ("broken", "message"),
         [
             ({"template": 5}, "relbert_config in .*: template is 5; give a text"),
-            ({"template_tokens": 5}, "template_tokens is 5; give a list"),
-            ({"aggregation_mode": None}, "aggregation_mode is None; give a text"),
             ({"training": "long ago"}, "training is 'long ago'; give values by name"),
         ],
     )
@@ -488,9 +458,4 @@ class TestBrokenFolders:
         settings = json.loads(path.read_text())["relbert_config"]
         change_json(path, relbert_config=settings | broken)
         with pytest.raises(RelvecError, match=message):
-            TorchRelBERT.from_pretrained(tmp_path)
-
-    def test_a_broken_tokenizer(self, tiny: TorchRelBERT, tmp_path: Path) -> None:
-        (self.copy(tiny, tmp_path) / "tokenizer.json").write_text("{}")
-        with pytest.raises(RelvecError, match="tokenizer"):
             TorchRelBERT.from_pretrained(tmp_path)

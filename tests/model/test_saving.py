@@ -29,7 +29,7 @@ def test_a_model_saved_over_another_keeps_none_of_its_tokenizer(
     assert (tmp_path / "notes.model").exists()
 
 
-@pytest.mark.parametrize("config", ['{"mine": 1}', '["model_type"]', "{", "\xff"])
+@pytest.mark.parametrize("config", ['{"mine": 1}', "{"])
 def test_a_configuration_that_is_no_models_makes_no_model_of_a_folder(
     tiny: RelBERT, tmp_path: Path, config: str
 ) -> None:
@@ -41,7 +41,7 @@ def test_a_configuration_that_is_no_models_makes_no_model_of_a_folder(
     assert {path.name: path.read_text(encoding="latin-1") for path in tmp_path.iterdir()} == mine
 
 
-@pytest.mark.parametrize("name", ["config.json", "vocab.txt", "pytorch_model.bin", "model-00001-of-00002.safetensors"])
+@pytest.mark.parametrize("name", ["README.md", "vocab.txt", "model-00001-of-00002.safetensors"])
 def test_a_file_with_the_name_of_a_models_is_not_lost(tiny: RelBERT, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
     with pytest.raises(RelvecError, match=f"has a {name} that is no model's"):

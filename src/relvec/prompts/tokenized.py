@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, groupby
 from typing import Any, Protocol
 
 from relvec.errors import RelvecError
@@ -26,14 +27,9 @@ _PROBES: tuple[Pair, ...] = (
 class PromptTokenizer(Protocol):
     """What a template asks of a tokenizer: those of transformers have it, and that of the numpy backend."""
 
-    @property
-    def mask_token(self) -> Any: ...
-
-    @property
-    def unk_token(self) -> Any: ...
-
-    @property
-    def unk_token_id(self) -> Any: ...
+    mask_token: Any
+    unk_token: Any
+    unk_token_id: Any
 
     @property
     def all_special_tokens(self) -> list[str]: ...
@@ -46,14 +42,11 @@ class PromptTokenizer(Protocol):
 
 
 class TokenizedTemplate:
-    """Fills a template at the token level.
+    """Calling it on pairs gives their token ids, special tokens included.
 
-    The template is cut at its spaces. A stretch without slots is tokenized once, for good; a piece with a slot,
-    such as ` [h]'s`, is tokenized once for each distinct word, with its space and its suffix, so that the
-    leading-space rules of byte-level BPE hold. Where the cut would change the tokens (checked on probe words
-    when the template is bound), the whole sentence is one piece.
-
-    Calling it on pairs gives their token ids, special tokens included.
+    The template is cut at its spaces. A stretch without slots is tokenized once; a piece with a slot, such as
+    ` [h]'s`, once for each distinct word, with its space, so that the leading-space rules of byte-level BPE hold.
+    Where the cut would change the tokens of probe words, the whole sentence is one piece.
     """
 
     def __init__(self, template: Template, tokenizer: PromptTokenizer) -> None:
@@ -72,10 +65,8 @@ class TokenizedTemplate:
                 self._pieces = [sentence]
 
     def __call__(self, pairs: Sequence[Pair]) -> list[TokenIds]:
-        if not pairs:
-            return []
         self._check_words(pairs)
-        return self._assembled(pairs)
+        return self._assembled(pairs) if pairs else []
 
     def unknown_rows(self, token_ids: Sequence[TokenIds]) -> list[int]:
         """Of what a call gave: the rows with a token that stands for what the vocabulary lacks in the pair."""
@@ -93,14 +84,7 @@ class TokenizedTemplate:
 
     def _assembled(self, pairs: Sequence[Pair]) -> list[TokenIds]:
         columns = [self._column(piece, pairs) for piece in self._pieces]
-        rows = []
-        for parts in zip(*columns, strict=True):
-            row = self._prefix.copy()
-            for part in parts:
-                row += part
-            row += self._suffix
-            rows.append(row)
-        return rows
+        return [[*self._prefix, *chain(*parts), *self._suffix] for parts in zip(*columns, strict=True)]
 
     def _column(self, piece: str | TokenIds, pairs: Sequence[Pair]) -> list[TokenIds]:
         """The token ids that one piece of the template contributes to each pair."""
@@ -117,17 +101,10 @@ class TokenizedTemplate:
 
     def _pieces_of_text(self, sentence: str) -> list[str | TokenIds]:
         pieces: list[str | TokenIds] = []
-        fixed = ""
-        for chunk in re.findall(r"\s*\S+", sentence):
-            if HEAD not in chunk and TAIL not in chunk:
-                fixed += chunk
-                continue
-            if fixed:
-                pieces.append(self._tokenize([fixed])[0])
-                fixed = ""
-            pieces.append(chunk)
-        if fixed:
-            pieces.append(self._tokenize([fixed])[0])
+        words = re.findall(r"\s*\S+", sentence)
+        for has_slot, group in groupby(words, key=lambda word: HEAD in word or TAIL in word):
+            stretch = list(group)
+            pieces += stretch if has_slot else self._tokenize(["".join(stretch)])
         return pieces
 
     def _pieces_of_tokens(self, tokens: Sequence[str]) -> list[str | TokenIds]:
@@ -151,8 +128,6 @@ class TokenizedTemplate:
         return self._assembled(_PROBES) == whole
 
     def _check_words(self, pairs: Iterable[Pair]) -> None:
-        if self._specials is None:
-            return
         for head, tail in pairs:
             found = self._specials.search(head) or self._specials.search(tail)
             if found:
@@ -160,12 +135,12 @@ class TokenizedTemplate:
                     f"The pair {head}:{tail} contains {found.group()!r}, a special token of this model; rewrite it."
                 )
 
-    def _special_pattern(self) -> re.Pattern[str] | None:
+    def _special_pattern(self) -> re.Pattern[str]:
         """Text that the tokenizer would take for a control token if it stood inside a word."""
         added = set(self._tokenizer.get_added_vocab()) | set(self._tokenizer.all_special_tokens)
         added.discard(str(self._tokenizer.unk_token))
         names = sorted((name for name in added if name.strip()), key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, names))) if names else None
+        return re.compile("|".join(map(re.escape, names)) or "(?!)")
 
     def _special_tokens(self) -> tuple[TokenIds, TokenIds]:
         """What the tokenizer puts before and after every sentence."""

@@ -1,17 +1,59 @@
-"""The registry of the report's tables: each has one line here."""
+"""The tables of the report: each has one line here, and those of tasks that the paper lacks are made here."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from relvec.evaluation.records import Record
+from relvec.evaluation.records import Record, of_task
 from relvec.report import analogy_tables as analogy
 from relvec.report import classification_tables as relations
-from relvec.report import figures, other_tables
-from relvec.report.measured_systems import with_short_datasets
-from relvec.report.table import ReportTable
+from relvec.report import figures
+from relvec.report.measured_systems import dataset_titles, with_short_datasets
+from relvec.report.system_tables import measured, metric, system_table
+from relvec.report.table import Column, ReportTable
 
 _RELATIONS = "Lexical relation classification"
+
+
+def mapping_table(records: Sequence[Record]) -> ReportTable | None:
+    """The share of terms that were mapped right, and of problems that were solved altogether."""
+    return _table(
+        of_task(records, "mapping"),
+        [
+            Column("accuracy", "terms"),
+            Column("solved", "problems"),
+            Column("out_of_vocabulary", "unknown pairs", best="none", decimals=0),
+        ],
+        "Terms mapped right (%, mean over problems), problems wholly right (%), and the pairs of terms that are "
+        "unknown, which add nothing to any score.",
+    )
+
+
+def loss_table(records: Sequence[Record]) -> ReportTable | None:
+    """The loss on held-out rated pairs, and the share of their triples in the right order."""
+    losses = [
+        # Numbers of different losses do not compare: each loss has a column.
+        record.changed({"dataset": f"{record.dataset} {record.settings.get('loss', '')}".strip(), "settings": {}})
+        for record in of_task(records, "loss")
+    ]
+    return _table(
+        losses,
+        [Column("loss", "loss", best="lowest", decimals=4), Column("in_order", "in order")],
+        "Loss on held-out rated pairs (lower is better), and triples in the right order (%).",
+    )
+
+
+def _table(records: Sequence[Record], metrics: Sequence[Column], description: str) -> ReportTable | None:
+    """A table with some metrics of each dataset; the first decides the order."""
+    columns = [
+        replace(
+            each, key=f"{dataset}/{each.key}", title=f"{title} {each.title}", dataset=dataset, number=metric(each.key)
+        )
+        for dataset, title in dataset_titles(records, ()).items()
+        for each in metrics
+    ]
+    entries = measured(records, columns, order=columns[0].key) if columns else []
+    return system_table(entries, columns, description)
 
 
 @dataclass(frozen=True)
@@ -50,8 +92,8 @@ TABLES: dict[str, TableKind] = {
         ),
         TableKind("classification_weighted", f"{_RELATIONS}, weighted F1", relations.weighted_table),
         TableKind("classification_classes", f"{_RELATIONS} by class", relations.class_table),
-        TableKind("mapping", "Relation mapping", other_tables.mapping_table, is_printed=True),
-        TableKind("validation_loss", "Validation loss", other_tables.loss_table),
+        TableKind("mapping", "Relation mapping", mapping_table, is_printed=True),
+        TableKind("validation_loss", "Validation loss", loss_table),
         TableKind(
             "analogy_valid", "Analogy questions, validation parts", partial(analogy.accuracy_table, part="valid")
         ),
