@@ -12,6 +12,7 @@ TOP_LEVEL = ["PairIndex", "Prototype", "RelBERT", "RelationEmbedder", "RelvecErr
 
 IN_PACKAGES = {
     "relvec.index": ["PairIndex", "complete"],
+    "relvec.model": ["embed_to_file"],
     "relvec.training": ["Recipe", "train"],
     "relvec.distillation": ["distill"],
     "relvec.evaluation": ["evaluate"],

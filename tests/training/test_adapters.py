@@ -132,8 +132,3 @@ def test_the_average_names_the_data_of_all(tiny_folder: Path) -> None:
     for model, data in zip(models, ("mine.csv", "yours.csv", "mine.csv"), strict=False):
         model.training_record = {"data": data}
     assert average(models).training_record["data"] == "mine.csv; yours.csv"
-
-
-def test_no_models_have_no_average() -> None:
-    with pytest.raises(RelvecError, match="no models to average"):
-        average([])
