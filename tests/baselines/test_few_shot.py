@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from relvec import RelvecError
+from relvec.baselines.baseline import Likelihood
 from relvec.baselines.few_shot import FewShot, parse_letter
-from relvec.baselines.likelihood import Likelihood
 from relvec.data.benchmarks.analogy import Question
 from relvec.evaluation.analogy import predict
 

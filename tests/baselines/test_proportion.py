@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from relvec.baselines.likelihood import Likelihood
+from relvec.baselines.baseline import Likelihood
 from relvec.baselines.proportion import (
     NEGATIVE_ORDERS,
     ORDERS,

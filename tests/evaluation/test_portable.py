@@ -2,7 +2,7 @@
 
 import pytest
 
-from relvec.evaluation.portable import portable, portable_facts, portable_path
+from relvec.evaluation.records import portable, portable_facts, portable_path
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
-"""A baseline: its description, its settings, and how to build a system from them."""
+"""What baselines share: how one is described and built, and what it asks of a language model."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -65,3 +66,50 @@ def choice_scores(question: Question, chosen: int | None) -> Scores:
 def always(solver: Solver) -> SolverFor:
     """The same solver for every dataset; it ignores the scoring."""
     return lambda dataset, part, questions, scoring: solver
+
+
+class Likelihood(NamedTuple):
+    """The summed log-probability of a text's tokens and how many they are."""
+
+    log_probability: float
+    tokens: int
+
+    @property
+    def log_perplexity(self) -> float:
+        """-log P(text) / tokens; nan for a text without a scored token.
+
+        >>> round(Likelihood(-6.0, 3).log_perplexity, 3)
+        2.0
+        """
+        return -self.log_probability / self.tokens if self.tokens else math.nan
+
+    def after(self, prefix: "Likelihood") -> "Likelihood":
+        """The likelihood of a continuation: this text without its beginning.
+
+        >>> Likelihood(-6.0, 5).after(Likelihood(-2.0, 3))
+        Likelihood(log_probability=-4.0, tokens=2)
+        """
+        return Likelihood(self.log_probability - prefix.log_probability, self.tokens - prefix.tokens)
+
+
+class LikelihoodModel(Protocol):
+    """A model that says how likely texts are. `fingerprint` is a checksum of all that decides the likelihoods."""
+
+    name: str
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    def likelihoods(self, texts: Sequence[str]) -> list[Likelihood]: ...
+
+
+@runtime_checkable
+class ChatModel(Protocol):
+    """A model that answers a prompt, but does not say how likely other answers are."""
+
+    name: str
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    def answers(self, prompts: Sequence[str]) -> list[str]: ...

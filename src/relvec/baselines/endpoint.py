@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from relvec.baselines.likelihood import Likelihood
+from relvec.baselines.baseline import Likelihood
 from relvec.errors import RelvecError, needed_for
 from relvec.hub.network import offline
 from relvec.progress import progress_bar

@@ -9,8 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from relvec.baselines.baseline import FACTS, Baseline, Context, choice_scores
-from relvec.baselines.likelihood import ChatModel, LikelihoodModel
+from relvec.baselines.baseline import FACTS, Baseline, ChatModel, Context, LikelihoodModel, choice_scores
 from relvec.data.benchmarks.analogy import Part, Question
 from relvec.errors import RelvecError
 from relvec.evaluation.systems import Scores, Solver, System

@@ -19,7 +19,7 @@ from transformers import (
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-from relvec.baselines.likelihood import Likelihood
+from relvec.baselines.baseline import Likelihood
 from relvec.errors import RelvecError
 from relvec.hub.models import resolve
 from relvec.io.files import expanded
@@ -86,7 +86,12 @@ class LanguageModel:
         if path.suffix.lower() == ".gguf":
             if kind == "masked":
                 raise RelvecError(f"{path} cannot be read as a masked language model; give a folder or a hub id.")
-            network, tokenizer, is_causal = *_load_gguf(path), True
+            is_causal = True
+            network: PreTrainedModel
+            tokenizer: PreTrainedTokenizerBase
+            with _loading(path):
+                network = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, **_OPTIONS)
+                tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, **_LOCAL)
         else:
             network, tokenizer, is_causal = _load_folder(resolve(model), kind)
         torch.nn.Module.to(network, pick_device(device))
@@ -211,14 +216,6 @@ def _load_folder(folder: Path, kind: Kind | None) -> tuple[PreTrainedModel, PreT
         missing = min(report["missing_keys"])
         raise RelvecError(f"The weights in {folder} lack {missing}, so it predicts no words; use a language model.")
     return model, tokenizer, is_causal
-
-
-def _load_gguf(path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """A GGUF file, which needs the package gguf."""
-    with _loading(path):
-        model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, **_OPTIONS)
-        tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, **_LOCAL)
-    return model, tokenizer
 
 
 _LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from relvec.baselines.baseline import FACTS, Baseline, Context
-from relvec.baselines.likelihood import LikelihoodModel
+from relvec.baselines.baseline import FACTS, Baseline, Context, LikelihoodModel
 from relvec.data.benchmarks.analogy import Part, Question
 from relvec.errors import RelvecError, one_of
 from relvec.evaluation.systems import Scores, Solver, System, told

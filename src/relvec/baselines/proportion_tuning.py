@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.baselines.likelihood import LikelihoodModel
+from relvec.baselines.baseline import LikelihoodModel
 from relvec.baselines.proportion import (
     NEGATIVE_AGGREGATORS,
     ORDERS,
@@ -100,10 +100,10 @@ def right_answers(
         for score in grid.scores:
             scored = [(_aggregated(score(tables), grid, has_negatives), answers) for tables, answers in groups]
             for beta in grid.betas:
-                right = sum(
-                    _right(positive, negative if beta else negative[:1], beta, answers)
-                    for (positive, negative), answers in scored
-                )
+                right = 0
+                for (positive, negative), answers in scored:
+                    proportions = positive[:, None] - beta * (negative if beta else negative[:1])[None]
+                    right += np.sum(np.argmax(proportions, axis=-1) == answers, axis=-1)
                 yield template, score, beta, np.asarray(right)
 
 
@@ -124,9 +124,3 @@ def _aggregated(by_order: Table, grid: Grid, has_negatives: bool) -> tuple[Table
     if not has_negatives:
         return positives, np.zeros_like(positives[:1])
     return positives, np.stack([aggregate(name, negative, axis=1) for name in grid.negative])
-
-
-def _right(positive: Table, negative: Table, beta: float, answers: NDArray[np.int64]) -> NDArray[np.int64]:
-    proportions = positive[:, None] - beta * negative[None]
-    right: NDArray[np.int64] = np.sum(np.argmax(proportions, axis=-1) == answers, axis=-1)
-    return right

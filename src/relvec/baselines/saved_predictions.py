@@ -11,8 +11,7 @@ from relvec.baselines.baseline import FACTS, Baseline, Context, choice_scores
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Part, Question
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.analogy import Fallback
-from relvec.evaluation.portable import last_part, portable_path
-from relvec.evaluation.records import load_predictions, load_records
+from relvec.evaluation.records import last_part, load_predictions, load_records, portable_path
 from relvec.evaluation.systems import Scores, Solver, System
 from relvec.io.files import expanded, read_lines
 from relvec.io.tables import json_rows

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from relvec.data.benchmarks.analogy import as_question
-from relvec.data.rated import Problem, RatedRelation, has_training_negatives, has_training_positives, problems
+from relvec.data.rated import Problem, RatedRelation, has_training_positives, problems, split
 from relvec.errors import RelvecError, needed_for
 from relvec.io.files import data_folder, expanded
 from relvec.io.tables import read_rows
@@ -118,5 +118,5 @@ def without_benchmarks(
     return [
         relation
         for relation in fair
-        if has_training_positives(relation) and (not needs_negatives or has_training_negatives(relation))
+        if has_training_positives(relation) and (not needs_negatives or split([relation], "train")[0].negatives)
     ]

@@ -183,11 +183,6 @@ def has_training_positives(relation: RatedRelation) -> bool:
     return len(split([relation], "train")[0].positives) >= _TRAINING_POSITIVES
 
 
-def has_training_negatives(relation: RatedRelation) -> bool:
-    """Whether a negative is left to train on, besides those that are held out."""
-    return bool(split([relation], "train")[0].negatives)
-
-
 @dataclass(frozen=True)
 class Problem:
     """What is wrong with a relation, and with which of its pairs (`head:tail`, empty for the relation itself)."""
@@ -243,11 +238,7 @@ def exclude(
 def _known(kind: str, wanted: Iterable[str], known: list[str]) -> set[str]:
     wanted = set(wanted)
     for name in sorted(wanted.difference(known)):
-        advice = did_you_mean(name, known, otherwise=f"known are {_some(known)}")
+        few = ", ".join(list(dict.fromkeys(known))[:8]) or "none"
+        advice = did_you_mean(name, known, otherwise=f"known are {few}{', ...' if len(set(known)) > 8 else ''}")
         raise RelvecError(f"There is no {kind} {name!r} to exclude; {advice}.")
     return wanted
-
-
-def _some(names: Iterable[str], limit: int = 8) -> str:
-    distinct = list(dict.fromkeys(names))
-    return ", ".join(distinct[:limit]) + (", ..." if len(distinct) > limit else "") if distinct else "none"

@@ -97,7 +97,10 @@ def usable_parts(parts: Parts, exclude_labels: Collection[str] = ()) -> dict[Par
     >>> usable_parts({"train": pairs, "test": pairs}, exclude_labels=["part of"])["test"].labels
     ('synonym', 'antonym')
     """
-    left = {part: _without(labelled, exclude_labels) for part, labelled in parts.items()}
+    left = {}
+    for part, labelled in parts.items():
+        rows = [row for row in zip(labelled.pairs, labelled.labels, strict=True) if row[1] not in exclude_labels]
+        left[part] = LabelledPairs(tuple(pair for pair, _ in rows), tuple(label for _, label in rows))
     for needed in ("train", "test"):
         if needed not in left or not left[needed].pairs:
             raise RelvecError(f"There is no pair in the {needed} part; give some.")
@@ -109,11 +112,6 @@ def usable_parts(parts: Parts, exclude_labels: Collection[str] = ()) -> dict[Par
 def labels_of(parts: Parts) -> set[str]:
     """The labels that occur in any part."""
     return {label for part in parts.values() for label in part.labels}
-
-
-def _without(labelled: LabelledPairs, labels: Collection[str]) -> LabelledPairs:
-    rows = [row for row, label in enumerate(labelled.labels) if label not in labels]
-    return LabelledPairs(tuple(labelled.pairs[row] for row in rows), tuple(labelled.labels[row] for row in rows))
 
 
 def classification_outcome(parts: Parts, predicted: Sequence[str], fingerprint: str, **more: Any) -> Outcome:

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError, one_of
-from relvec.evaluation.portable import portable_path
-from relvec.evaluation.records import Record, TaskName, find_record, save_record
+from relvec.evaluation.records import Record, TaskName, find_record, portable_path, save_record
 from relvec.evaluation.systems import System, model_system, vector_system
 from relvec.model.cached_vectors import ModelVectors, PairVectors
 from relvec.model.relation_model import RelBERT

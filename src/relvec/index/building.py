@@ -31,7 +31,6 @@ def build_index(
     kind: str = "auto",
     batch_size: int = BATCH_SIZE,
     truncate: bool = False,
-    show_progress: bool | None = None,
 ) -> Prepared:
     """Encode pairs and write their index, replacing one that is there; `relations` names the relation of each pair.
 
@@ -44,14 +43,11 @@ def build_index(
     target = Path(folder).resolve()
     distinct, labels = distinct_pairs(pairs, relations)
     check_kind(kind, len(distinct)).check_size(len(distinct), model.dim)
-    vectors = ModelVectors(model, batch_size=batch_size, show_progress=show_progress)
+    vectors = ModelVectors(model, batch_size=batch_size)
     with storage.writing(target, wait=False):
         prepared = vectors.prepare(distinct, truncate=truncate)
         rows = vectors.rows(distinct)
-        index = PairIndex.of_vectors(
-            distinct, rows, model=model, relations=labels, kind=kind, show_progress=show_progress
-        )
-        index.write(target)
+        PairIndex.of_vectors(distinct, rows, model=model, relations=labels, kind=kind).write(target)
     return prepared
 
 
@@ -63,7 +59,6 @@ def extend_index(
     relations: Sequence[str] | None = None,
     batch_size: int = BATCH_SIZE,
     truncate: bool = False,
-    show_progress: bool | None = None,
 ) -> int:
     """Encode the pairs that an index folder lacks, append them, and return how many they were.
 
@@ -80,7 +75,7 @@ def extend_index(
         index.check_model(model)
         new, new_labels = index.lacking(distinct, labels)
         if new:
-            vectors = ModelVectors(model, batch_size=batch_size, show_progress=show_progress)
+            vectors = ModelVectors(model, batch_size=batch_size)
             vectors.prepare(new, truncate=truncate)
             index.append(new, new_labels, vectors.rows(new))
             index.write(target)

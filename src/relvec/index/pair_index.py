@@ -77,7 +77,6 @@ class PairIndex:
         model: RelBERT,
         relations: Sequence[str] | None = None,
         kind: str = "auto",
-        show_progress: bool | None = False,
     ) -> Self:
         """Index vectors that the model has made before: one row for each of distinct pairs.
 
@@ -91,7 +90,7 @@ class PairIndex:
         chosen = check_kind(kind, len(listed))
         if len(distinct) < len(listed):
             raise RelvecError(f"{len(listed) - len(distinct)} of the pairs are given more than once; give each once.")
-        store = VectorStore.of(_checked_rows(listed, vectors, model.dim), chosen, show_progress)
+        store = VectorStore.of(_checked_rows(listed, vectors, model.dim), chosen)
         return cls(store, PairVocabulary.of(distinct, labels), ModelCheck.of(model))
 
     @classmethod

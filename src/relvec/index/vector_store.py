@@ -39,7 +39,7 @@ class VectorStore:
         self._index = index
 
     @classmethod
-    def of(cls, vectors: VectorRows, kind: Kind, show_progress: bool | None = False) -> Self:
+    def of(cls, vectors: VectorRows, kind: Kind) -> Self:
         """Learn the compression from a sample of the vectors, and put all of them in."""
         count, dim = vectors.shape
         kind.check_size(count, dim)
@@ -53,7 +53,7 @@ class VectorStore:
             core.train(rotation.apply(sample))
             index = faiss().IndexPreTransform(rotation, core)
         store = cls(kind, index)
-        store.add(vectors, show_progress)
+        store.add(vectors)
         return store
 
     def __len__(self) -> int:
@@ -63,9 +63,9 @@ class VectorStore:
     def dim(self) -> int:
         return int(self._index.d)
 
-    def add(self, vectors: VectorRows, show_progress: bool | None = False) -> None:
+    def add(self, vectors: VectorRows) -> None:
         """Append rows."""
-        with progress_bar(len(vectors), "Indexing", show=show_progress) as bar:
+        with progress_bar(len(vectors), "Indexing") as bar:
             for start in range(0, len(vectors), ROWS_PER_STEP):
                 step = _unit(vectors[start : start + ROWS_PER_STEP])
                 self._index.add(step)

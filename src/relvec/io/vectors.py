@@ -149,9 +149,9 @@ def _read_npz(path: Path) -> PairFile:
     if any(column.shape != vectors.shape[:1] for column in columns.values()):
         shapes = ", ".join(f"{name} {column.shape}" for name, column in columns.items())
         raise RelvecError(f"{path} has {shapes} and vectors {vectors.shape}; {fix}.")
-    values = zip(*(column.tolist() for column in columns.values()), strict=True)
-    named = enumerate((dict(zip(columns, row, strict=True)) for row in values), start=1)
-    return _checked(path, [Row(f"{path}, row {number}: ", row) for number, row in named], vectors)
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    named = [Row(f"{path}, row {at}: ", dict(zip(columns, row, strict=True))) for at, row in enumerate(rows, start=1)]
+    return _checked(path, named, vectors)
 
 
 def _write_npz(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns) -> None:

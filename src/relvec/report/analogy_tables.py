@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, datasets_with
-from relvec.evaluation.portable import last_part
-from relvec.evaluation.records import Record
+from relvec.evaluation.records import Record, last_part
 from relvec.report.measured_systems import MeasuredSystem, dataset_titles, gravest, paper_sizes
 from relvec.report.published import published
 from relvec.report.system_tables import Entry, measured, metric, system_table, systems_as_columns

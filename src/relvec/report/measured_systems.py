@@ -9,8 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from relvec.data.benchmarks.registry import BENCHMARKS
-from relvec.evaluation.portable import portable_facts, portable_path
-from relvec.evaluation.records import Record
+from relvec.evaluation.records import Record, portable_facts, portable_path
 from relvec.report.table import NOT_COMPARABLE, OTHER_SIZE, USED_DATASET
 
 # What is not worth telling of a row: the paper's way, and the defaults of fine-tuning.

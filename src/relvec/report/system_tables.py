@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from relvec.evaluation.portable import portable
-from relvec.evaluation.records import Record
+from relvec.evaluation.records import Record, portable
 from relvec.report.measured_systems import (
     MeasuredSystem,
     gravest,
