@@ -67,7 +67,7 @@ def test_a_dry_run_prints_the_size_and_writes_nothing(
 
 def test_distillation_and_learned_prompts_do_without_the_train_extra() -> None:
     blocked = "import sys; sys.modules |= dict.fromkeys(('accelerate', 'peft', 'tensorboard'))"
-    used = "import relvec.distillation.run, relvec.learned_prompts.grid"
+    used = "import relvec.distillation.distiller, relvec.learned_prompts.grid"
     subprocess.run([sys.executable, "-c", f"{blocked}; {used}"], check=True)
 
 

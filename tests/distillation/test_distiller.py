@@ -9,10 +9,9 @@ from transformers import AutoModel
 
 from relvec import RelvecError
 from relvec.distillation.distiller import Distiller
-from relvec.distillation.run import make_plan
 from relvec.distillation.settings import DistillationSettings
 from relvec.model.torch_backend import TorchRelBERT
-from relvec.training.checkpoint import CHECKPOINT_NAME
+from relvec.training.loop import CHECKPOINT_NAME
 
 MakeDistiller = Callable[..., Distiller]
 
@@ -31,16 +30,16 @@ def test_the_saved_student_loads_as_relbert_and_as_a_plain_encoder(
     distiller.fit()
     loaded = TorchRelBERT.from_pretrained(tmp_path / "student")
     pairs = distiller.pool.held_out
-    np.testing.assert_allclose(loaded.encode(pairs), distiller.student.encode(pairs), atol=1e-6)
+    np.testing.assert_allclose(loaded.encode(pairs), distiller.model.encode(pairs), atol=1e-6)
     assert (loaded.dim, loaded.pooling, loaded.template.text) == (8, "mask", "[h] <mask> [t]")
     assert AutoModel.from_pretrained(tmp_path / "student").config.hidden_size == 8
 
 
 def test_a_student_may_be_an_adapter_of_its_base(make_distiller: MakeDistiller, tmp_path: Path) -> None:
     distiller = make_distiller(lora_rank=2, learning_rate=1e-2)
-    before = {name: weight.clone() for name, weight in distiller.student.encoder.named_parameters()}
+    before = {name: weight.clone() for name, weight in distiller.model.encoder.named_parameters()}
     distiller.fit()
-    for name, weight in distiller.student.encoder.named_parameters():
+    for name, weight in distiller.model.encoder.named_parameters():
         assert weight.requires_grad == ("lora_" in name)
         if "lora_" not in name:
             assert torch.equal(weight, before[name])
@@ -48,7 +47,7 @@ def test_a_student_may_be_an_adapter_of_its_base(make_distiller: MakeDistiller, 
     assert not (tmp_path / "student" / "model.safetensors").exists()
     loaded = TorchRelBERT.from_pretrained(tmp_path / "student")
     pairs = distiller.pool.held_out
-    np.testing.assert_allclose(loaded.encode(pairs), distiller.student.encode(pairs), atol=2e-3)  # half precision
+    np.testing.assert_allclose(loaded.encode(pairs), distiller.model.encode(pairs), atol=2e-3)  # half precision
 
 
 def test_an_adapter_never_replaces_its_base(make_distiller: MakeDistiller, small_folder: Path) -> None:
@@ -113,8 +112,8 @@ def test_a_killed_run_resumes_to_the_same_weights(
     progress = resumed.fit()
     assert steps == [5, 6]
     assert progress == expected
-    state = whole.student.encoder.state_dict()
-    for name, weight in resumed.student.encoder.state_dict().items():
+    state = whole.model.encoder.state_dict()
+    for name, weight in resumed.model.encoder.state_dict().items():
         assert torch.equal(weight, state[name]), name
     assert not (tmp_path / "killed" / CHECKPOINT_NAME).exists()
 
@@ -130,21 +129,21 @@ def test_the_teacher_encodes_each_pair_once_ever(
 
 def test_the_plan_counts_without_changing_anything(make_distiller: MakeDistiller, tmp_path: Path) -> None:
     distiller = make_distiller(steps=0, epochs=2.0)
-    before = distiller.student.fingerprint
-    plan = make_plan(distiller)
+    before = distiller.model.fingerprint
+    plan = distiller.plan()
     assert plan["steps"] == 2 * -(-plan["training_pairs"] // 16)
     assert plan["to_encode"] == plan["training_pairs"] + plan["held_out_pairs"]
     assert (plan["teacher_dim"], plan["student_dim"]) == (16, 8)
-    assert distiller.student.fingerprint == before
+    assert distiller.model.fingerprint == before
     assert not (tmp_path / "student").exists()
     distiller.teacher.prepare([*distiller.pool.train, *distiller.pool.held_out])
-    assert make_plan(distiller)["to_encode"] == 0
+    assert distiller.plan()["to_encode"] == 0
 
 
 def test_the_plan_counts_only_weights_that_are_trained(make_distiller: MakeDistiller) -> None:
     distiller = make_distiller(lora_rank=2)
-    weights = distiller.student.encoder.named_parameters()
-    assert make_plan(distiller)["trainable_parameters"] == sum(w.numel() for name, w in weights if "lora_" in name)
+    weights = distiller.model.encoder.named_parameters()
+    assert distiller.plan()["trainable_parameters"] == sum(w.numel() for name, w in weights if "lora_" in name)
 
 
 def test_the_plan_of_few_pairs_takes_the_time_they_took(
@@ -153,8 +152,8 @@ def test_the_plan_of_few_pairs_takes_the_time_they_took(
     distiller = make_distiller()
     distiller.teacher.prepare(distiller.pool.train)
     clock = iter(range(0, 100, 10))
-    monkeypatch.setattr("relvec.distillation.run.time.perf_counter", lambda: next(clock))
-    plan = make_plan(distiller)
+    monkeypatch.setattr("relvec.training.encoder_training.time.perf_counter", lambda: next(clock))
+    plan = distiller.plan()
     assert 0 < plan["to_encode"] < 64
     assert plan["encoding_seconds"] == 10
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from relvec import RelvecError
-from relvec.distillation.run import load_student
+from relvec.distillation.distiller import load_student
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 

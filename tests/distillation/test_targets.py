@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from relvec import RelBERT
-from relvec.distillation.distiller import LengthBatches, similarity_loss, vector_loss
-from relvec.distillation.targets import Targets, cosine_correlation, reduction, rotation
+from relvec.distillation.distiller import LengthBatches
+from relvec.distillation.targets import Targets, cosine_correlation, reduction, rotation, similarity_loss, vector_loss
 from relvec.model.cached_vectors import ModelVectors
 from relvec.similarity import Vectors, cosine
 

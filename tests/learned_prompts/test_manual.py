@@ -5,7 +5,7 @@ import pytest
 from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation
 from relvec.evaluation.validation_loss import validation_loss
-from relvec.learned_prompts.manual import manual_losses
+from relvec.learned_prompts.objective import manual_losses
 from relvec.prompts import MANUAL_TEMPLATES
 
 

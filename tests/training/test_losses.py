@@ -15,9 +15,8 @@ from torch import Tensor
 from relvec.errors import RelvecError
 from relvec.training.batch import Batch
 from relvec.training.losses import LOSSES, make_loss
-from relvec.training.losses.classification import Classification
+from relvec.training.losses.classification import Classification, TripletClassification
 from relvec.training.losses.triplet import distances
-from relvec.training.losses.triplet_classification import TripletClassification
 
 DIM = 6
 T = 0.05

@@ -12,12 +12,9 @@ from relvec import RelvecError
 from relvec.data.rated import RatedRelation, split
 from relvec.model.adapter import adapter_config
 from relvec.model.torch_backend import TorchRelBERT
-from relvec.training.checkpoint import CHECKPOINT_NAME
-from relvec.training.gradients import step_gradients
-from relvec.training.loop import Course, kept
+from relvec.training.loop import CHECKPOINT_NAME, Course, kept
 from relvec.training.losses import LOSSES
 from relvec.training.recipe import Recipe
-from relvec.training.run import check_disk, make_plan
 from relvec.training.trainer import Trainer
 
 QUICK: dict[str, Any] = {
@@ -268,10 +265,8 @@ def test_the_same_seed_gives_the_same_model_and_another_another(make_trainer: Ma
 def test_cached_gradients_equal_those_of_one_pass(make_trainer: MakeTrainer) -> None:
     gradients = []
     for output, size in (("one", 1000), ("many", 3)):
-        trainer = make_trainer(output, dropout=False)
-        trainer.model.encoder.eval()
-        batch = trainer.sampler(0)
-        step_gradients(trainer.model, trainer.loss, batch, trainer.accelerator, size, seed=0)
+        trainer = make_trainer(output, dropout=False, pairs_per_forward=size)
+        trainer.gradients(1)
         gradients.append({n: w.grad.clone() for n, w in trainer.weights.items() if w.grad is not None})
     assert gradients[0].keys() == gradients[1].keys()
     for name, gradient in gradients[0].items():
@@ -299,13 +294,13 @@ def test_a_full_disk_is_noticed_before_training(make_trainer: MakeTrainer, monke
 
     monkeypatch.setattr("shutil.disk_usage", lambda _: Usage)
     with pytest.raises(RelvecError, match="free some"):
-        check_disk(make_trainer())
+        make_trainer().fit()
 
 
 def test_the_plan_counts_without_changing_anything(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     trainer = make_trainer(loss="triplet+classification", epochs=1.0)
     before = kept(trainer.weights)
-    plan = make_plan(trainer)
+    plan = trainer.plan()
     assert (plan["relations"], plan["categories"], plan["steps"]) == (6, 3, 450)
     assert plan["triples_per_step"] > 0
     assert plan["seconds"] > 0

@@ -3,9 +3,9 @@ from collections import Counter
 import pytest
 import torch
 
+from relvec.data.rated import RatedRelation
 from relvec.pairs import Pair
-from relvec.training.batch import Batch
-from relvec.training.triples import category_triples, in_batch_triples, relation_triples
+from relvec.training.batch import Batch, category_triples, in_batch_triples, relation_triples
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -95,44 +95,53 @@ def test_no_in_batch_negative_is_a_positive_of_the_relation_under_another_item()
     assert len(triples) == 2 * 3 * 2 - 2
 
 
+def related(pairs: list[Pair], relation: list[int], category: list[str]) -> list[RatedRelation]:
+    """Each pair as a positive of the relation with that number."""
+    return [
+        RatedRelation(str(number), name, tuple(p for p, of in zip(pairs, relation, strict=True) if of == number), ())
+        for number, name in enumerate(category)
+    ]
+
+
 CATEGORY = ["kinds"] * 4 + ["parts"] * 4 + ["lone", ""]
 RELATION = [relation for relation in range(len(CATEGORY)) for _ in range(8)]
 PAIRS: list[Pair] = [(f"h{item}", f"t{item}") for item in range(len(RELATION))]
+RELATIONS = related(PAIRS, RELATION, CATEGORY)
 
 
 def test_each_category_of_several_relations_has_the_papers_5040_distinct_triples() -> None:
-    triples = tuples(category_triples(PAIRS, RELATION, CATEGORY, generator=seeded()))
+    triples = tuples(category_triples(RELATIONS, generator=seeded()))
     assert Counter(CATEGORY[RELATION[anchor]] for anchor, _, _ in triples) == {"kinds": 5040, "parts": 5040}
     assert len(set(triples)) == len(triples)
 
 
 def test_a_category_triple_joins_two_relations_of_a_category_against_another_category() -> None:
-    relation = torch.tensor(RELATION)[category_triples(PAIRS, RELATION, CATEGORY, generator=seeded())]
+    relation = torch.tensor(RELATION)[category_triples(RELATIONS, generator=seeded())]
     for anchor, positive, negative in relation.tolist():
         assert anchor != positive
         assert CATEGORY[anchor] == CATEGORY[positive] != CATEGORY[negative]
 
 
 def test_a_category_with_fewer_triples_than_asked_for_gives_all() -> None:
-    triples = category_triples(PAIRS[:4], relation=[0, 0, 1, 2], category=["kinds", "kinds", "parts"])
+    triples = category_triples(related(PAIRS[:4], [0, 0, 1, 2], ["kinds", "kinds", "parts"]))
     assert sorted(tuples(triples)) == [(0, 2, 3), (1, 2, 3), (2, 0, 3), (2, 1, 3)]
 
 
 def test_a_pair_of_two_relations_is_neither_its_own_positive_nor_its_own_negative() -> None:
     pairs: list[Pair] = [("oak", "tree"), ("oak", "tree"), ("rose", "flower"), ("oak", "tree"), ("hot", "cold")]
-    triples = category_triples(pairs, relation=[0, 1, 1, 2, 2], category=["kinds", "kinds", "opposites"])
+    triples = category_triples(related(pairs, [0, 1, 1, 2, 2], ["kinds", "kinds", "opposites"]))
     assert sorted(tuples(triples)) == [(0, 2, 4), (2, 0, 4)]
 
 
 def test_one_category_alone_has_no_triples() -> None:
-    assert category_triples(PAIRS[:2], relation=[0, 1], category=["kinds", "kinds"]).shape == (0, 3)
+    assert category_triples(related(PAIRS[:2], [0, 1], ["kinds", "kinds"])).shape == (0, 3)
 
 
 def test_the_generator_alone_decides_which_triples_are_drawn() -> None:
     def both(seed: int) -> torch.Tensor:
         generator = seeded(seed)
         own = relation_triples(8, 8, generator=generator)
-        return torch.cat([own, category_triples(PAIRS, RELATION, CATEGORY, generator=generator)])
+        return torch.cat([own, category_triples(RELATIONS, generator=generator)])
 
     assert torch.equal(both(1), both(1))
     assert not torch.equal(both(1), both(2))

@@ -16,22 +16,12 @@ from relvec.evaluation.systems import model_facts, vector_system
 from relvec.evaluation.task import run_task
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.relation_model import RelBERT
-from relvec.training.checkpoint import CHECKPOINT_NAME
+from relvec.training.loop import CHECKPOINT_NAME
 from relvec.training.recipe import Recipe, is_recipe_of, saved_recipe
 from relvec.training.run import load_relations, train, with_prompt
 
 # The rows of the paper's table; other classes follow before the averages.
-_CLASSES = (
-    "random",
-    "meronym",
-    "event",
-    "hypernym",
-    "co-hyponym",
-    "attribute",
-    "possession",
-    "antonym",
-    "synonym",
-)
+_CLASSES = ("random", "meronym", "event", "hypernym", "co-hyponym", "attribute", "possession", "antonym", "synonym")
 _AVERAGES = ("macro", "micro")
 
 Scores = dict[str, float]
@@ -112,9 +102,8 @@ def _train(recipe: Recipe, folder: Path, data_dir: str | Path | None, show_progr
     if not (folder / "config.json").is_file() or (folder / CHECKPOINT_NAME).is_file():
         train(recipe, folder, data_dir, show_progress)
         return
-    if recipe.prompt:
-        recipe, _ = with_prompt(recipe)  # a model's record has the base and template that the prompt decided
-    if not is_recipe_of(recipe, saved_recipe(folder)):
+    # A model's record has the base and template that the prompt decided.
+    if not is_recipe_of(with_prompt(recipe)[0] if recipe.prompt else recipe, saved_recipe(folder)):
         raise RelvecError(f"{folder} holds a model of another recipe; choose another output folder.")
 
 

@@ -40,12 +40,12 @@ def distill(
         changes["benchmarks"] = benchmark_folder(run.data_dir)
     if sources.files and "data" not in sources.model_fields_set:
         changes["data"] = ()
-    from relvec.distillation.run import make_distiller, make_plan
+    from relvec.distillation.distiller import make_distiller
 
     options: dict[str, Any] = {"template": template, "pooling": pooling, "device": run.device, "backend": backend}
     distiller = make_distiller(teacher, student, output, sources.changed(changes), settings, **options)
     if dry_run:
-        plan = make_plan(distiller)
+        plan = distiller.plan()
         show(run.json, plan, plan_table(plan))
         return
     course = distiller.fit()

@@ -28,7 +28,7 @@ def manual(
 ) -> None:
     """The validation loss of the paper's five manual templates, before any fine-tuning."""
     relations = subject.relations(run.data_dir)
-    from relvec.learned_prompts.manual import manual_losses
+    from relvec.learned_prompts.objective import manual_losses
 
     losses = manual_losses(subject.base, relations, pooling=pooling, device=run.device)
     best = min(losses, key=lambda each: each.loss)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from relvec.errors import needed_for
 
 if TYPE_CHECKING:
-    from relvec.distillation.run import distill
+    from relvec.distillation.distiller import distill
 
 __all__ = ["distill"]
 
@@ -18,5 +18,5 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with needed_for("Distillation"):
-        from relvec.distillation import run
-    return run.distill
+        from relvec.distillation.distiller import distill
+    return distill

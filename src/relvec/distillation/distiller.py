@@ -1,4 +1,4 @@
-"""The training of a student: it learns the teacher's vectors, and the teacher's similarities between them."""
+"""Distillation: a student learns the teacher's vectors, and the teacher's similarities between them."""
 
 import math
 import random
@@ -8,26 +8,26 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.nn.functional import cosine_similarity, normalize
 
-from relvec.distillation.pool import Pool
+from relvec.distillation.pool import Pool, Sources, make_pool
 from relvec.distillation.settings import DistillationSettings
-from relvec.distillation.targets import Targets, cosine_correlation
+from relvec.distillation.targets import Targets, cosine_correlation, similarity_loss, vector_loss
+from relvec.errors import RelvecError
+from relvec.io.files import expanded
 from relvec.model.adapter import check_beside_base
 from relvec.model.cached_vectors import ModelVectors
+from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.model.saving import check_no_model
 from relvec.model.torch_backend import TorchRelBERT
+from relvec.prompts import Template
 from relvec.similarity import normalized
-from relvec.storage.lock import writing
-from relvec.training.adapters import add_lora, save_adapter
-from relvec.training.checkpoint import CHECKPOINT_NAME, job_of
-from relvec.training.loop import Course, Loop, Scores, put_back
+from relvec.training.encoder_training import EncoderTraining, seconds_of
+from relvec.training.loop import CHECKPOINT_NAME, Course, Scores, job_of
 
 BATCHES_SORTED_TOGETHER = 32
 
 
-class Distiller(Loop):
+class Distiller(EncoderTraining):
     """Trains a student, all of its weights or an adapter, without dropout, to give the vectors of a teacher.
 
     `base` and `data` are what the saved model says of the encoder it began with and of its pairs. Analogies are solved
@@ -44,26 +44,25 @@ class Distiller(Loop):
         settings: DistillationSettings,
         output: str | Path,
         *,
-        base: str = "",
-        data: str = "",
+        base: str,
+        data: str,
     ) -> None:
-        self.teacher, self.student, self.pool, self.settings = teacher, student, pool, settings
-        self.output = Path(output)
-        self.base, self.data = base or student.name, data or "Not recorded."
+        self.teacher, self.pool, self.settings, self.data = teacher, pool, settings, data
+        output = Path(output)
         if settings.lora_rank:
-            check_beside_base(self.base, self.output, "adapter")
-        check_no_model(self.output, (CHECKPOINT_NAME,))
+            check_beside_base(base, output, "adapter")
+        check_no_model(output, (CHECKPOINT_NAME,))
         self.token_ids = student.token_ids(pool.train, truncate=True)
         self.batches = LengthBatches(list(map(len, self.token_ids)), settings.batch_size, settings.seed)
         steps = settings.steps or math.ceil(settings.epochs * self.batches.steps_per_epoch)
-        job = job_of(settings, teacher.fingerprint, student.fingerprint, pool.train, pool.held_out)
         self.max_gradient_norm = settings.max_gradient_norm
-        torch.manual_seed(settings.seed)
-        self.adapter = add_lora(student.encoder, settings.lora_rank) if settings.lora_rank else None
         super().__init__(
-            student.encoder.named_parameters(),
-            job,
-            self.output / CHECKPOINT_NAME,
+            student,
+            base,
+            output,
+            job_of(settings, teacher.fingerprint, student.fingerprint, pool.train, pool.held_out),
+            lora_rank=settings.lora_rank,
+            seed=settings.seed,
             steps=steps,
             evaluate_every=settings.evaluate_every,
             learning_rate=settings.learning_rate,
@@ -71,27 +70,16 @@ class Distiller(Loop):
             weight_decay=settings.weight_decay,
         )
 
-    def fit(self, show_progress: bool | None = None) -> Course:
-        """Train, keep the weights of the best held-out correlation, and save the student to the output folder."""
-        with writing(self.output):
-            self.teacher.prepare([*self.pool.train, *self.pool.held_out])
-            self.targets = Targets.fit(self.teacher, self.student, self.pool.train, self.settings.seed)
-            course = self.run(show_progress)
-            put_back(self.weights, self.best)
-            self.student.name = self.output.name
-            self.student.training_record = self.record(course)
-            if self.adapter is None:
-                self.student.save_pretrained(self.output)
-            else:
-                save_adapter(self.adapter, self.student, self.base, self.output)
-            self.delete_checkpoint()
-        return course
+    def run(self, show_progress: bool | None = None) -> Course:
+        self.teacher.prepare([*self.pool.train, *self.pool.held_out])
+        self.targets = Targets.fit(self.teacher, self.model, self.pool.train, self.settings.seed)
+        return super().run(show_progress)
 
     def gradients(self, step: int) -> float:
         rows = self.batches(step - 1)
         teacher, target = map(torch.from_numpy, self.targets([self.pool.train[row] for row in rows]))
-        self.student.encoder.eval()  # no dropout: a target is exact, noise would only blur it
-        vectors = self.student.vectors_of_tokens([self.token_ids[row] for row in rows])
+        self.model.encoder.eval()  # no dropout: a target is exact, noise would only blur it
+        vectors = self.model.vectors_of_tokens([self.token_ids[row] for row in rows])
         loss = vector_loss(vectors, target.to(vectors.device))
         loss = loss + self.settings.similarity_weight * similarity_loss(vectors, teacher.to(vectors.device))
         loss.backward()
@@ -100,12 +88,11 @@ class Distiller(Loop):
     def evaluate(self) -> Scores:
         """On held-out pairs: the mean cosine to the targets, and the correlation with the teacher's own cosines."""
         teacher, target = self.targets(self.pool.held_out)
-        vectors = self.student.encode(self.pool.held_out, truncate=True)
+        vectors = self.model.encode(self.pool.held_out, truncate=True)
         cosines = (normalized(vectors) * target).sum(axis=1)
         return {"cosine": float(np.mean(cosines)), "correlation": cosine_correlation(vectors, teacher)}
 
     def record(self, course: Course) -> dict[str, Any]:
-        """What the model card says about the distillation."""
         before, after = course.first, course.best
         settings = {name: value for name, value in self.settings.as_dict().items() if name not in ("steps", "epochs")}
         return {
@@ -130,6 +117,100 @@ class Distiller(Loop):
                 "step": course.best_step,
             },
         }
+
+    def plan(self) -> dict[str, float]:
+        """Count the run and estimate its seconds; the weights stay as they are."""
+        pool, student, teacher = self.pool, self.model, self.teacher.model
+        missing = self.teacher.missing([*pool.train, *pool.held_out])
+        timed = missing[:BATCH_SIZE]
+        teacher_seconds = seconds_of(lambda: teacher.encode(timed, truncate=True)) / max(len(timed), 1)
+        tokens = [self.token_ids[row] for row in self.batches(0)]
+        training_seconds = self.estimated_seconds(
+            lambda: student.vectors_of_tokens(tokens).square().sum().backward(), len(tokens), len(pool.held_out)
+        )
+        return {
+            **{name.replace(" ", "_"): count for name, count in pool.counts.items()},
+            "training_pairs": len(pool.train),
+            "held_out_pairs": len(pool.held_out),
+            "to_encode": len(missing),
+            "teacher_dim": teacher.dim,
+            "student_dim": student.dim,
+            "trainable_parameters": self.trainable_parameters,
+            "steps": self.steps,
+            "encoding_seconds": teacher_seconds * len(missing),
+            "training_seconds": training_seconds,
+        }
+
+
+def distill(
+    teacher: str | Path,
+    student: str | Path,
+    output: str | Path,
+    sources: Sources | None = None,
+    settings: DistillationSettings | None = None,
+    *,
+    show_progress: bool | None = None,
+    **options: Any,
+) -> Course:
+    """Teach the encoder `student` the vectors of the model `teacher`, and save it to the folder `output`.
+
+    Options are the `template` and `pooling` of the student, by default the teacher's, the `device`, and the `backend`
+    of the teacher. The same call again resumes a killed run.
+
+    >>> few = Sources(limit=20)
+    >>> course = distill(tiny_model, tiny_model, "student", few, DistillationSettings(steps=1, batch_size=8))
+    >>> sorted(course.best)
+    ['correlation', 'cosine']
+    """
+    return make_distiller(teacher, student, output, sources, settings, **options).fit(show_progress)
+
+
+def make_distiller(
+    teacher: str | Path,
+    student: str | Path,
+    output: str | Path,
+    sources: Sources | None = None,
+    settings: DistillationSettings | None = None,
+    *,
+    template: str | None = None,
+    pooling: str | None = None,
+    device: str | None = None,
+    backend: str = "auto",
+) -> Distiller:
+    """The distiller of a run; whatever can go wrong before the first pair is encoded goes wrong here."""
+    sources, settings = sources or Sources(), settings or DistillationSettings()
+    pool = make_pool(sources, settings.seed)
+    model = RelBERT.from_pretrained(teacher, backend=backend, device=device)
+    learner = load_student(student, model, template=template, pooling=pooling, device=device)
+    # An adapter is of no use without the place of its base; elsewhere that is nobody's business.
+    is_private = expanded(student).exists() and not settings.lora_rank
+    base = Path(student).name if is_private else str(student)
+    return Distiller(ModelVectors(model), learner, pool, settings, output, base=base, data=sources.described())
+
+
+def load_student(
+    base: str | Path,
+    teacher: RelBERT,
+    *,
+    template: int | str | Template | None = None,
+    pooling: str | None = None,
+    device: str | None = None,
+) -> TorchRelBERT:
+    """A base encoder by name, folder or hub id, prompted like the teacher unless told otherwise.
+
+    >>> load_student(tiny_model, TorchRelBERT.from_pretrained(tiny_model), pooling="mask")
+    RelBERT(roberta, 16 dimensions, pooling='mask', template='[h] is the <mask> of [t]')
+    """
+    # Every tokenizer can take this template; whether it can take the wanted one is seen below.
+    plain = TorchRelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device=device)
+    chosen, pooling = Template.of(teacher.template if template is None else template), pooling or teacher.pooling
+    if chosen.has_mask and plain.tokenizer.mask_token is None:
+        problem = f"The student {base} has no mask token for the template {chosen.text!r} with {pooling} pooling"
+        raise RelvecError(f"{problem}; give a --template without <mask>, and --pooling average.")
+    if template is None and chosen.tokens is not None and plain.tokenizer.get_vocab() != teacher.tokenizer.get_vocab():
+        problem = f"The learned prompt of the teacher {teacher.name} is not in the vocabulary of the student {base}"
+        raise RelvecError(f"{problem}; give a --template.")
+    return TorchRelBERT(plain.encoder, plain.tokenizer, chosen, pooling, name=plain.name)
 
 
 class LengthBatches:
@@ -165,24 +246,3 @@ class LengthBatches:
         self._batches = [rows[start : start + self._size] for start in range(0, len(rows), self._size)]
         draw.shuffle(self._batches)
         self._epoch = epoch
-
-
-def vector_loss(student: Tensor, target: Tensor) -> Tensor:
-    """1 - cos(s_i, t_i), the mean over the pairs of a batch; both [batch, dim].
-
-    >>> vector_loss(torch.tensor([[2.0, 0.0]]), torch.tensor([[0.0, 1.0]])).item()
-    1.0
-    """
-    return (1 - cosine_similarity(student, target, dim=-1)).mean()
-
-
-def similarity_loss(student: Tensor, teacher: Tensor) -> Tensor:
-    """(cos(s_i, s_j) - cos(t_i, t_j))^2, the mean over all i and j of a batch: relations between pairs are kept.
-
-    Student [batch, dim] and teacher [batch, teacher dim] need not have the same dimension.
-
-    >>> similarity_loss(torch.eye(2), torch.tensor([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])).item()
-    0.5
-    """
-    student, teacher = normalize(student, dim=-1), normalize(teacher, dim=-1)
-    return (student @ student.T - teacher @ teacher.T).square().mean()

@@ -26,8 +26,7 @@ from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.settings import Seed, Settings
 from relvec.training.adapters import add_lora
-from relvec.training.checkpoint import job_of
-from relvec.training.loop import Course, Loop, Scores
+from relvec.training.loop import Course, Loop, Scores, job_of
 
 WARMUP_SHARE = 0.1
 VALID_SCORE = "valid_micro_f1"

@@ -1,33 +1,27 @@
 """The search over lengths: a prompt is learned for each, and the validation loss decides (section 4.1)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from relvec.data.rated import RatedRelation
 from relvec.errors import one_of
 from relvec.io.files import expanded
 from relvec.learned_prompts.autoprompt.search import autoprompt
-from relvec.learned_prompts.masked_model import check_room
-from relvec.learned_prompts.plots import draw_grid
 from relvec.learned_prompts.ptuning.learning import ptune
 from relvec.learned_prompts.settings import AutoPromptSettings, PromptSettings, PTuningSettings
+from relvec.learned_prompts.task import PromptTask, check_room, draw_losses
 from relvec.model.adapter import check_beside_base
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import Lengths, PromptResult
 from relvec.storage.journal import Journal, check_own
 from relvec.storage.lock import writing
-from relvec.training.checkpoint import job_of
+from relvec.training.loop import job_of
 
-
-class Method(NamedTuple):
-    """How a prompt is learned, and with which settings."""
-
-    learn: Callable[..., PromptResult]
-    settings: type[PromptSettings]
-
-
-METHODS = {"autoprompt": Method(autoprompt, AutoPromptSettings), "ptuning": Method(ptune, PTuningSettings)}
+METHODS: dict[str, tuple[Callable[[PromptTask, bool | None], PromptResult], type[PromptSettings]]] = {
+    "autoprompt": (autoprompt, AutoPromptSettings),
+    "ptuning": (ptune, PTuningSettings),
+}
 GRID_NAME = "grid.jsonl"
 PICTURE_NAME = "losses.svg"
 
@@ -70,27 +64,46 @@ def search(
         learned = learn(method, base, relations, lengths, place, **options)
         journal.add({"lengths": str(lengths), "validation_loss": learned.validation_loss, "text": learned.text})
         results.append(learned)
-    results += _of_other_lengths(folder, done - {str(lengths) for lengths in grid})
-    draw_grid(results, folder / PICTURE_NAME)
+    for other in sorted(done - {str(lengths) for lengths in grid}):
+        if found := PromptResult.found_in(prompt_folder(folder, Lengths.parse(other))):
+            results.append(found)
+    training = {str(result.lengths): result.train_loss for result in results}
+    validation = {str(result.lengths): result.validation_loss for result in results}
+    draw_losses(folder / PICTURE_NAME, "triggers before, between and after the words", training, validation)
     return sorted(results, key=lambda result: result.validation_loss)
 
 
 def learn(
-    method: str, base: str, relations: Sequence[RatedRelation], lengths: Lengths, output: Path, **options: Any
+    method: str,
+    base: str | Path,
+    relations: Sequence[RatedRelation],
+    lengths: Lengths,
+    output: str | Path,
+    *,
+    source: Mapping[str, Any] | None = None,
+    device: str | None = None,
+    show_progress: bool | None = None,
+    **settings: Any,
 ) -> PromptResult:
-    """Learn one prompt by the method of that name; a second run into the same folder is refused meanwhile."""
-    with writing(output):
-        return METHODS[method].learn(base, relations, lengths, output, **options)
+    """Learn one prompt for `base` in the folder `output`; the same call again resumes a killed run.
+
+    `settings` are the method's own. More `iterations` than before continue a finished search of AutoPrompt. `source`
+    says where the relations are from, for prompt.json.
+
+    >>> from relvec import RelBERT
+    >>> from relvec.data.sources import load
+    >>> found = learn("ptuning", tiny_model, load("bundled")[:4], Lengths(2, 1, 1), "soft", steps=2)
+    >>> RelBERT.from_pretrained("soft").template.text == found.text
+    True
+    """
+    task = PromptTask(base, relations, lengths, output, checked_settings(method, settings), source, device)
+    with writing(task.output):
+        return METHODS[method][0](task, show_progress)
 
 
 def checked_settings(method: str, settings: Mapping[str, Any]) -> PromptSettings:
     """The settings of a method by name."""
-    return METHODS[one_of("method", method, METHODS)].settings.checked(settings, where=f"{method}: ")
-
-
-def _of_other_lengths(folder: Path, lengths: Iterable[str]) -> list[PromptResult]:
-    found = (PromptResult.found_in(prompt_folder(folder, Lengths.parse(each))) for each in sorted(lengths))
-    return [result for result in found if result]
+    return METHODS[one_of("method", method, METHODS)][1].checked(settings, where=f"{method}: ")
 
 
 def _checked_base(base: str, grid: Sequence[Lengths], relations: Sequence[RatedRelation]) -> str:

@@ -7,18 +7,22 @@ triples.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from relvec.data.rated import Part, RatedRelation, split
+from relvec.data.rated import Part, RatedRelation, check_relations, split
 from relvec.errors import RelvecError
 from relvec.model.relation_model import RelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
-from relvec.training.batch import Batch
+from relvec.progress import progress_bar
+from relvec.prompts import MANUAL_TEMPLATES
+from relvec.training.batch import Batch, category_triples, relation_triples
 from relvec.training.losses.triplet import Triplet
 from relvec.training.samplers import Item, make_batch, validation_batch
-from relvec.training.triples import category_triples, relation_triples
 
 RELATION_TRIPLES = 450
 CATEGORY_TRIPLES = 5040
@@ -41,7 +45,7 @@ class PromptObjective:
     True
     """
 
-    def __init__(self, relations: Sequence[RatedRelation], part: Part, seed: int = 0, margin: float = 1.0) -> None:
+    def __init__(self, relations: Sequence[RatedRelation], part: Part, seed: int = 0) -> None:
         self._relations, self._part, self._seed = relations, part, seed
         train = split(relations, "train")
         self._batch = (
@@ -49,21 +53,10 @@ class PromptObjective:
         )
         if not len(self._batch.triples):
             raise RelvecError(f"The {part} part of the data has no triples; rate more pairs of the relations low.")
-        self._triplet = Triplet(0, margin)
-
-    @property
-    def pairs(self) -> tuple[Pair, ...]:
-        """The distinct pairs; `loss` takes their vectors in this order."""
-        return self._batch.pairs
-
-    @property
-    def triples(self) -> int:
-        return len(self._batch.triples)
-
-    @property
-    def triple_encodings(self) -> int:
-        """How many pairs would be encoded if each triple were evaluated by itself."""
-        return 3 * self.triples
+        self._triplet = Triplet(0)
+        self.relations, self.triples = len(relations), len(self._batch.triples)
+        self.triple_encodings = 3 * self.triples  # pairs to encode if each triple were evaluated by itself
+        self.pairs: tuple[Pair, ...] = self._batch.pairs  # the distinct ones; `loss` takes their vectors in this order
 
     def loss(self, vectors: Tensor) -> Tensor:
         """The loss of `vectors` [pairs, dim], differentiable."""
@@ -84,20 +77,16 @@ class PromptObjective:
         batch = self._batch.to(vectors.device)
         return self._triplet.terms(vectors[batch.row], batch)
 
-    def of_model(self, model: RelBERT, show_progress: bool | None = False) -> float:
+    def of_model(self, model: RelBERT) -> float:
         """The loss of a model with its own prompt."""
         with torch.no_grad():
-            return float(self.loss(torch.from_numpy(model.encode(self.pairs, show_progress=show_progress))))
-
-    @property
-    def relations(self) -> int:
-        return len(self._relations)
+            return float(self.loss(torch.from_numpy(model.encode(self.pairs, show_progress=False))))
 
     def subset(self, relations: int) -> "PromptObjective":
         """The loss over so many relations, two or more; a larger subset has all relations of a smaller one."""
         order = torch.randperm(self.relations, generator=torch.Generator().manual_seed(self._seed)).tolist()
         chosen = [self._relations[number] for number in sorted(order[:relations])]
-        return PromptObjective(chosen, self._part, self._seed, self._triplet.margin)
+        return PromptObjective(chosen, self._part, self._seed)
 
 
 def check_finite(loss: float) -> None:
@@ -116,26 +105,16 @@ def _training_batch(relations: Sequence[RatedRelation], seed: int) -> Batch:
     own, start, negative_start = [], 0, len(positives)
     for relation in relations:
         size, bad = len(relation.positives), len(relation.negatives)
-        count = min(RELATION_TRIPLES, math.comb(size, 2) * bad)
-        triples = relation_triples(size, bad, count, generator=generator) if count else _two_of(size, generator)
+        # Without negatives, the third column means nothing, but the first two serve with those of other relations.
+        count = min(RELATION_TRIPLES, math.comb(size, 2) * max(bad, 1))
+        triples = relation_triples(size, max(bad, 1), count, generator=generator)
         own.append(triples + torch.tensor([start, start, negative_start]))
         start, negative_start = start + size, negative_start + bad
     others = _from_other_relations(relations, own, generator)
-    of_categories = category_triples(
-        pairs=[pair for pair, _, _ in positives],
-        relation=[number for _, number, _ in positives],
-        category=[relation.category for relation in relations],
-        count=CATEGORY_TRIPLES,
-        generator=generator,
-    )
+    of_categories = category_triples(relations, CATEGORY_TRIPLES, generator)
     with_negatives = [triples for triples, relation in zip(own, relations, strict=True) if relation.negatives]
     batch = make_batch(relations, [*positives, *negatives])
     return replace(batch, triples=torch.cat([*with_negatives, *others, of_categories]))
-
-
-def _two_of(positives: int, generator: torch.Generator) -> Tensor:
-    """Anchors and positives of a relation without negatives; the third column means nothing."""
-    return relation_triples(positives, 1, min(RELATION_TRIPLES, math.comb(positives, 2)), generator=generator)
 
 
 def _from_other_relations(
@@ -153,3 +132,40 @@ def _from_other_relations(
         drawn = outside[torch.randint(len(outside), (len(triples) * each, 1), generator=generator)]
         made.append(torch.cat([triples[:, :2].repeat_interleave(each, dim=0), drawn], dim=1))
     return made
+
+
+class ManualLoss(NamedTuple):
+    """A manual template by its number, and its validation loss."""
+
+    number: int
+    template: str
+    loss: float
+
+
+def manual_losses(
+    base: str | Path,
+    relations: Sequence[RatedRelation],
+    *,
+    pooling: str = "average",
+    device: str | torch.device | None = None,
+    show_progress: bool | None = None,
+) -> list[ManualLoss]:
+    """The validation loss of each manual template; the lowest is the best.
+
+    >>> from relvec.data.sources import load
+    >>> losses = manual_losses(tiny_model, load("bundled")[:4])
+    >>> [each.number for each in losses]
+    [1, 2, 3, 4, 5]
+    """
+    check_relations(relations)
+    objective = PromptObjective(relations, "valid")
+    first = next(iter(MANUAL_TEMPLATES))  # the base's own template, if it has one, need not suit the pooling
+    model = TorchRelBERT.from_pretrained(base, template=first, pooling=pooling, device=device)
+    losses = []
+    with progress_bar(len(MANUAL_TEMPLATES), "Templates", unit="template", show=show_progress) as bar:
+        for number, template in MANUAL_TEMPLATES.items():
+            loss = objective.of_model(TorchRelBERT(model.encoder, model.tokenizer, template, pooling))
+            check_finite(loss)
+            losses.append(ManualLoss(number, template, loss))
+            bar.update()
+    return losses

@@ -84,12 +84,11 @@ _StoredLengths = Annotated[
 
 
 class PromptResult(Settings):
-    """A learned prompt, its losses and what it cost.
+    """A learned prompt, its losses and what it cost, as prompt.json has it, but for the history.
 
     `tokens` is the whole template with `[h]` and `[t]` in it, `text` a readable form. `encodings` counts the pairs that
     went through the language model, `triple_encodings` how many it would have been with each triple evaluated by itself
-    and no candidate dropped. `settings` are those of the method and where the relations are from. `history` has one
-    entry a step, with at least the training `loss`; it is not stored in prompt.json.
+    and no candidate dropped. `history` has one entry a step, with at least the training `loss`.
     """
 
     method: str

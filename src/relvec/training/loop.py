@@ -4,11 +4,13 @@ Fine-tuning, distillation, P-tuning and the fine-tuned classifier are subclasses
 are. Whatever is random in a step depends on the seed and the step alone, so a resumed run ends as an undisturbed one.
 """
 
+import hashlib
 import math
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -18,8 +20,11 @@ from torch import Tensor
 from transformers import get_scheduler
 
 from relvec.errors import RelvecError
+from relvec.io.files import written_whole
 from relvec.progress import progress_bar
-from relvec.training.checkpoint import Checkpoint
+
+CHECKPOINT_NAME = "checkpoint.pt"
+VERSION = 2  # of what a run stores
 
 Schedule = Literal["linear", "constant"]
 Scores = dict[str, float]
@@ -54,19 +59,14 @@ class Loop(ABC):
     """
 
     title = "Training"
-    score: str
-    """The score by which evaluations are compared."""
+    score: str  # by which evaluations are compared
     lower_is_better = True
     evaluates_start = True
     max_gradient_norm = 1.0
-    patience = 0
-    """Stop after so many evaluations without a better one; 0 trains to the end."""
-    checkpoint_every: int | None = None
-    """Save between evaluations too, every so many steps."""
-    logs: Path | None = None
-    """A folder for TensorBoard."""
-    is_main = True
-    """Whether this process is the one that writes files."""
+    patience = 0  # stop after so many evaluations without a better one; 0 trains to the end
+    checkpoint_every: int | None = None  # save between evaluations too, every so many steps
+    logs: Path | None = None  # a folder for TensorBoard
+    is_main = True  # whether this process is the one that writes files
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Loop(ABC):
         self.weights = {name: weight for name, weight in weights if weight.requires_grad}
         self.steps, self.evaluate_every = steps, evaluate_every
         self.optimizer = torch.optim.AdamW(self.weights.values(), lr=learning_rate, weight_decay=weight_decay)
-        self.checkpoint = None if checkpoint is None else Checkpoint(checkpoint, job)
+        self.checkpoint, self._job = checkpoint, job
         self.course = Course()
         self.best: Mapping[str, Tensor] = {}
         kind = "linear" if schedule == "linear" else "constant_with_warmup"
@@ -115,19 +115,19 @@ class Loop(ABC):
         show = show_progress if self.is_main else False
         done = max(course.loss, default=0)
         with (
-            _Log(self.logs if self.is_main else None) as log,
+            _log(self.logs if self.is_main else None) as log,
             progress_bar(self.steps, self.title, unit="step", show=show, initial=done) as bar,
         ):
             for step in range(done + 1, self.steps + 1):
-                if self._has_stalled():
+                if 0 < self.patience <= sum(evaluated > course.best_step for evaluated in course.scores):
                     break
                 course.loss[step] = self.step(step)
-                log.write("train loss", course.loss[step], step)
+                log("train loss", course.loss[step], step)
                 evaluates = step % self.evaluate_every == 0 or step == self.steps
                 if evaluates:
                     self._evaluate(step)
                     for name, value in course.scores[step].items():
-                        log.write(name, value, step)
+                        log(name, value, step)
                 course.seconds = time.perf_counter() - started
                 if evaluates or (self.checkpoint_every and step % self.checkpoint_every == 0):
                     self._save()
@@ -151,42 +151,52 @@ class Loop(ABC):
     def delete_checkpoint(self) -> None:
         """Once the result is saved, there is nothing to resume."""
         if self.checkpoint is not None and self.is_main:
-            self.checkpoint.path.unlink(missing_ok=True)
+            self.checkpoint.unlink(missing_ok=True)
 
     def _evaluate(self, step: int) -> None:
         course = self.course
         course.scores[step] = self.evaluate()
-        if len(course.scores) == 1 or self._is_better(course.scores[step], course.best):
+        # Where there is nothing to compare, the later is better.
+        sign = 1 if self.lower_is_better else -1
+        new, old = (scores.get(self.score) for scores in (course.scores[step], course.scores.get(course.best_step, {})))
+        if new is None or old is None or sign * new < sign * old or len(course.scores) == 1:
             course.best_step, self.best = step, self.snapshot()
 
-    def _is_better(self, scores: Scores, best: Scores) -> bool:
-        """Where there is nothing to compare, the later is better."""
-        if self.score not in scores:
-            return True
-        new, old = scores[self.score], best[self.score]
-        return new < old if self.lower_is_better else new > old
-
-    def _has_stalled(self) -> bool:
-        since_best = sum(step > self.course.best_step for step in self.course.scores)
-        return 0 < self.patience <= since_best
-
     def _save(self) -> None:
-        if self.checkpoint is not None and self.is_main:
-            state = {
-                "course": {**vars(self.course), "counts": dict(self.course.counts)},
-                "weights": kept(self.weights),
-                "best": dict(self.best),
-                "optimizer": self.optimizer.state_dict(),
-            }
-            self.checkpoint.save(state)
+        if self.checkpoint is None or not self.is_main:
+            return
+        state = {
+            "course": {**vars(self.course), "counts": dict(self.course.counts)},
+            "weights": kept(self.weights),
+            "best": dict(self.best),
+            "optimizer": self.optimizer.state_dict(),
+            "job": self._job,
+            "version": VERSION,
+        }
+        try:
+            self.checkpoint.parent.mkdir(parents=True, exist_ok=True)
+            for left in self.checkpoint.parent.glob(f".{self.checkpoint.name}.*"):  # by a run killed while it wrote
+                left.unlink(missing_ok=True)
+            with written_whole(self.checkpoint) as partial:
+                torch.save(state, partial)
+        except (OSError, RuntimeError) as error:  # torch has a bare RuntimeError for a full disk
+            raise RelvecError(f"Cannot write {self.checkpoint}; free space and start again.") from error
 
     def _resume(self) -> None:
-        state = self.checkpoint.load() if self.checkpoint is not None else None
-        if state is not None:
-            self.course = Course(**{**state["course"], "counts": Counter(state["course"]["counts"])})
-            self.best = state["best"]
-            put_back(self.weights, state["weights"])
-            self.optimizer.load_state_dict(state["optimizer"])
+        if self.checkpoint is None or not self.checkpoint.is_file():
+            return
+        try:
+            state: dict[str, Any] = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
+            job = {VERSION: state["job"]}[state["version"]]
+        except Exception as error:  # what torch raises for a file that is not its own is no closed list
+            raise RelvecError(f"{self.checkpoint} is no checkpoint of a run; remove it to start again.") from error
+        if job != self._job:
+            problem = f"{self.checkpoint} belongs to a run with another base, other settings or other data"
+            raise RelvecError(f"{problem}; remove it, or choose another output.")
+        self.course = Course(**{**state["course"], "counts": Counter(state["course"]["counts"])})
+        self.best = state["best"]
+        put_back(self.weights, state["weights"])
+        self.optimizer.load_state_dict(state["optimizer"])
 
 
 def kept(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -201,26 +211,26 @@ def put_back(weights: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> Non
             weight.copy_(values[name])
 
 
-class _Log:
+@contextmanager
+def _log(folder: Path | None) -> Iterator[Callable[[str, float, int], object]]:
     """Losses for TensorBoard, where it is installed."""
+    if folder is not None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            folder = None
+    if folder is None:
+        yield lambda name, value, step: None
+        return
+    writer: Any = SummaryWriter(str(folder))
+    yield lambda name, value, step: writer.add_scalar(name.replace(" ", "/"), value, step)
+    writer.close()
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
 
-    def __enter__(self) -> "_Log":
-        self._writer: Any = None
-        if self._folder is not None:
-            try:
-                from torch.utils.tensorboard import SummaryWriter
-            except ImportError:
-                return self
-            self._writer = SummaryWriter(str(self._folder))
-        return self
+def job_of(*decisive: object) -> str:
+    """A checksum of all that decides a run, by which it is known again.
 
-    def __exit__(self, *_: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
-
-    def write(self, name: str, value: float, step: int) -> None:
-        if self._writer is not None:
-            self._writer.add_scalar(name.replace(" ", "/"), value, step)
+    >>> job_of("minilm", 80) == job_of("minilm", 90)
+    False
+    """
+    return hashlib.sha256(repr(decisive).encode()).hexdigest()

@@ -1,10 +1,7 @@
 """From a recipe to a trained model, and what a run will cost."""
 
-import shutil
-import time
 from pathlib import Path
 
-import torch
 from accelerate.state import PartialState
 
 from relvec.data.overlap import benchmark_folder, without_benchmarks
@@ -13,32 +10,26 @@ from relvec.data.sources import load
 from relvec.errors import RelvecError
 from relvec.io.files import expanded
 from relvec.model.adapter import as_folder
-from relvec.model.saving import check_model_output
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 from relvec.prompts.learned import PromptResult
-from relvec.training.gradients import step_gradients
 from relvec.training.loop import Course
 from relvec.training.losses import LOSSES
 from relvec.training.recipe import Recipe
 from relvec.training.samplers import with_parents
 from relvec.training.trainer import Trainer
 
-COPIES = 9  # weights, best weights and two moments, in the old and the new checkpoint; and the model itself
-
 
 def train(
     recipe: Recipe, output: str | Path, data_dir: str | Path | None = None, show_progress: bool | None = None
 ) -> Course:
     """Train by a recipe and save the model to the folder `output`; the same call again resumes a killed run."""
-    trainer = make_trainer(recipe, output, data_dir)
-    check_disk(trainer)
-    return trainer.fit(show_progress)
+    return make_trainer(recipe, output, data_dir).fit(show_progress)
 
 
 def plan_training(recipe: Recipe, output: str | Path, data_dir: str | Path | None = None) -> dict[str, float]:
     """Check a run, count it and estimate its seconds, without training."""
-    return make_plan(make_trainer(recipe, output, data_dir))
+    return make_trainer(recipe, output, data_dir).plan()
 
 
 def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[RatedRelation]:
@@ -87,41 +78,6 @@ def with_prompt(recipe: Recipe) -> tuple[Recipe, Template]:
     base = as_folder(recipe.prompt) if learned.method == "ptuning" else learned.base
     decided = {"base": base, "template": learned.text, "pooling": learned.pooling}
     return recipe.model_copy(update=decided), learned.template
-
-
-def make_plan(trainer: Trainer) -> dict[str, float]:
-    """Count a run and time one step of it; the weights stay as they are."""
-    check_disk(trainer)
-    check_model_output(trainer.output)
-    batch = trainer.sampler(0).to(trainer.accelerator.device)
-    recipe, train = trainer.recipe, trainer.relations
-    start = time.perf_counter()
-    size, seed = recipe.pairs_per_forward, recipe.seed
-    step_gradients(trainer.model, trainer.loss, batch, trainer.accelerator, size, seed)
-    step_seconds = time.perf_counter() - start
-    trainer.optimizer.zero_grad()
-    evaluation_seconds = step_seconds / 3 * len(trainer.validation.pairs) / len(batch.pairs)
-    return {
-        "relations": len(train),
-        "categories": len({relation.category for relation in train if relation.category}),
-        "train_pairs": len({pair for relation in train for pair in (*relation.positives, *relation.negatives)}),
-        "valid_pairs": len(trainer.validation.pairs),
-        "steps": trainer.steps,
-        "pairs_per_step": len(batch.pairs),
-        "triples_per_step": len(batch.triples),
-        "trainable_parameters": sum(weight.numel() for weight in trainer.weights.values()),
-        "seconds": trainer.steps * step_seconds + (1 + trainer.steps // recipe.evaluate_every) * evaluation_seconds,
-    }
-
-
-def check_disk(trainer: Trainer) -> None:
-    """The output folder must have room for the model and its checkpoint."""
-    needed = COPIES * sum(weight.numel() * torch.float32.itemsize for weight in trainer.weights.values())
-    output = trainer.output.absolute()
-    folder = next(place for place in (output, *output.parents) if place.exists())
-    free = shutil.disk_usage(folder).free
-    if free < needed:
-        raise RelvecError(f"{folder} has {free / 1e9:.1f} GB free and the run needs {needed / 1e9:.1f} GB; free some.")
 
 
 def leave_processes() -> None:

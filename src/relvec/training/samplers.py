@@ -13,8 +13,7 @@ import torch
 from relvec.data.rated import RatedRelation
 from relvec.errors import RelvecError
 from relvec.pairs import Pair
-from relvec.training.batch import Batch
-from relvec.training.triples import category_triples, in_batch_triples, relation_triples
+from relvec.training.batch import Batch, category_triples, in_batch_triples, relation_triples
 
 VALIDATION_PAIRS = 2
 
@@ -75,7 +74,7 @@ class TripleBatches:
         for relation in relations:
             if not relation.negatives:
                 problem = f"Relation {relation.name!r} has no negative pair for its triples"
-                raise RelvecError(f"{problem}; rate some pairs low, or choose a loss without triples.")
+                raise RelvecError(f"{problem}; rate more of its pairs low, leave it out, or do without triples.")
         self._relations = relations
         self._size = min(triples_per_batch, len(relations))
         self._seed = seed
@@ -114,13 +113,7 @@ class TripleBatches:
             for number in torch.randperm(len(self._relations), generator=generator).tolist()
         ]
         positives = [(pair, number, True) for number, r in enumerate(self._relations) for pair in r.positives]
-        shared = category_triples(
-            pairs=[pair for pair, _, _ in positives],
-            relation=[number for _, number, _ in positives],
-            category=[relation.category for relation in self._relations],
-            count=self._per_category,
-            generator=generator,
-        )
+        shared = category_triples(self._relations, self._per_category, generator)
         shared = shared[torch.randperm(len(shared), generator=generator)]
         self._shared = [[positives[member] for member in triple] for triple in shared.tolist()]
         self._epoch = epoch

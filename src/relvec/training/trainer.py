@@ -1,13 +1,13 @@
-"""Fine-tuning an encoder on relations.
+"""Fine-tuning an encoder on relations, with accelerate for devices, mixed precision and several processes.
 
-It uses accelerate for devices, mixed precision and several processes. The loss needs all vectors of a step at once,
-which a trainer that sees one example at a time would hide.
+A contrastive loss needs all vectors of a batch at once. Where they do not fit into one forward pass, or lie on
+several processes, the vectors are first computed without gradient and gathered; the loss gives the gradient of
+each vector; then each chunk is computed again and this gradient is sent back through it (gradient caching). Without
+dropout the result equals that of one large pass; with it, each chunk drops units of its own.
 """
 
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from accelerate.utils import broadcast
+from torch import Tensor
 
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import describe
@@ -23,11 +24,8 @@ from relvec.io.files import expanded
 from relvec.model.adapter import check_beside_base
 from relvec.model.saving import check_model_output
 from relvec.model.torch_backend import TorchRelBERT
-from relvec.storage.lock import writing
-from relvec.training.adapters import add_lora, save_adapter
-from relvec.training.checkpoint import CHECKPOINT_NAME, job_of
-from relvec.training.gradients import step_gradients
-from relvec.training.loop import Course, Loop, Scores, put_back
+from relvec.training.encoder_training import EncoderTraining
+from relvec.training.loop import CHECKPOINT_NAME, Course, Scores, job_of
 from relvec.training.losses import LOSSES, make_loss
 from relvec.training.recipe import Recipe, is_recipe_of, recipe_record, saved_recipe
 from relvec.training.samplers import RelationBatches, Sampler, TripleBatches, validation_batch
@@ -36,7 +34,7 @@ LOGS_NAME = "logs"
 VALID_LOSS = "valid loss"
 
 
-class Trainer(Loop):
+class Trainer(EncoderTraining):
     """Fine-tunes a RelBERT on relations; see `Recipe` for the choices."""
 
     score = VALID_LOSS
@@ -68,13 +66,14 @@ class Trainer(Loop):
         self.sampler = self._make_sampler(train)
         self.validation = validation_batch(train, valid).to(device)
         freeze_layers(model, recipe.frozen_layers)
-        job = job_of(recipe, model.fingerprint, list(train), list(valid))
-        torch.manual_seed(recipe.seed)
-        self.adapter = add_lora(model.encoder, recipe.lora_rank) if recipe.lora_rank else None
         super().__init__(
-            chain(model.encoder.named_parameters(), self.loss.named_parameters("loss")),
-            job,
-            self.output / CHECKPOINT_NAME,
+            model,
+            recipe.base,
+            self.output,
+            job_of(recipe, model.fingerprint, list(train), list(valid)),
+            lora_rank=recipe.lora_rank,
+            seed=recipe.seed,
+            more=self.loss.named_parameters("loss"),
             steps=recipe.steps if recipe.epochs <= 0 else math.ceil(recipe.epochs * self.sampler.steps_per_epoch),
             evaluate_every=recipe.evaluate_every,
             learning_rate=recipe.learning_rate,
@@ -104,21 +103,41 @@ class Trainer(Loop):
             recipe.seed,
         )
 
-    def fit(self, show_progress: bool | None = None) -> Course:
-        """Train, keep the weights with the lowest validation loss, and save the model to the output folder."""
-        with writing(self.output) if self.is_main else nullcontext():
-            course = self.run(show_progress)
-            put_back(self.weights, self.best)
-            if self.is_main:
-                self.save(course)
-            self.delete_checkpoint()
-        return course
-
     def gradients(self, step: int) -> float:
-        self.model.encoder.train(self.recipe.dropout)
-        batch = self.sampler(step - 1).to(self.accelerator.device)
+        model, accelerator = self.model, self.accelerator
+        model.encoder.train(self.recipe.dropout)
+        batch = self.sampler(step - 1).to(accelerator.device)
+        token_ids = model.token_ids(batch.pairs)
+        share = math.ceil(len(token_ids) / accelerator.num_processes)
+        chunks = list(torch.arange(len(token_ids)).split(min(self.recipe.pairs_per_forward, share)))
+        mine = range(accelerator.process_index, len(chunks), accelerator.num_processes)
         seed = (self.recipe.seed * 1_000_003 + step) * 1000
-        return step_gradients(self.model, self.loss, batch, self.accelerator, self.recipe.pairs_per_forward, seed)
+
+        def encoded(chunk: int) -> Tensor:
+            torch.manual_seed(seed + chunk)  # both passes must drop the same units
+            with accelerator.autocast():
+                return model.vectors_by_length([token_ids[row] for row in chunks[chunk].tolist()]).float()
+
+        if accelerator.num_processes == len(chunks) == 1:
+            value: Tensor = self.loss(encoded(0)[batch.row], batch)
+            accelerator.backward(value)
+            return float(value.detach())
+        vectors = torch.zeros(len(token_ids), model.dim, device=accelerator.device)
+        with torch.no_grad():
+            for chunk in mine:
+                vectors[chunks[chunk]] = encoded(chunk)
+        vectors = accelerator.reduce(vectors, "sum").requires_grad_()
+        value = self.loss(vectors[batch.row], batch)
+        value.backward()  # also the gradients of the loss, the same in every process
+        assert vectors.grad is not None
+        for chunk in mine:
+            accelerator.backward((encoded(chunk) * vectors.grad[chunks[chunk]]).sum())
+        if accelerator.num_processes > 1:
+            for weight in model.encoder.parameters():
+                if weight.requires_grad:
+                    gradient = torch.zeros_like(weight) if weight.grad is None else weight.grad
+                    weight.grad = accelerator.reduce(gradient, "sum")
+        return float(value.detach())
 
     def evaluate(self) -> Scores:
         """The loss on the validation part, all of it as one batch, without dropout."""
@@ -128,16 +147,34 @@ class Trainer(Loop):
             # All processes must agree on when to stop, to the last bit.
             return {VALID_LOSS: float(broadcast(value.detach()))}
 
-    def save(self, course: Course) -> None:
-        """Write the trained model: an adapter for LoRA, a plain encoder otherwise."""
-        record = training_record(self.recipe, self.steps, course)
-        is_first = self._language_model == self.recipe.base
-        self.model.training_record = record if is_first else {"language_model": self._language_model, **record}
-        self.model.name = self.output.resolve().name
-        if self.adapter is None:
-            self.model.save_pretrained(self.output)
-        else:
-            save_adapter(self.adapter, self.model, self.recipe.base, self.output)
+    def record(self, course: Course) -> dict[str, Any]:
+        recipe = self.recipe
+        language_model = {} if self._language_model == recipe.base else {"language_model": self._language_model}
+        return language_model | {
+            "base": recipe.base,
+            "data": "; ".join(describe(name) for name in recipe.data),
+            "recipe": recipe_record(recipe, self.steps),
+            "metrics": {
+                "validation loss before training": round(course.first[VALID_LOSS], 4),
+                "validation loss": round(course.best[VALID_LOSS], 4),
+                "step": course.best_step,
+            },
+        }
+
+    def plan(self) -> dict[str, float]:
+        """Count the run and estimate its seconds; the weights stay as they are."""
+        train, batch, valid_pairs = self.relations, self.sampler(0), len(self.validation.pairs)
+        return {
+            "relations": len(train),
+            "categories": len({relation.category for relation in train if relation.category}),
+            "train_pairs": len({pair for relation in train for pair in (*relation.positives, *relation.negatives)}),
+            "valid_pairs": valid_pairs,
+            "steps": self.steps,
+            "pairs_per_step": len(batch.pairs),
+            "triples_per_step": len(batch.triples),
+            "trainable_parameters": self.trainable_parameters,
+            "seconds": self.estimated_seconds(lambda: self.gradients(1), len(batch.pairs), valid_pairs),
+        }
 
 
 def freeze_layers(model: TorchRelBERT, count: int) -> None:
@@ -151,17 +188,3 @@ def freeze_layers(model: TorchRelBERT, count: int) -> None:
     embeddings = getattr(model.encoder, "embeddings", model.encoder.get_input_embeddings())
     for module in (embeddings, *blocks[:count]):
         module.requires_grad_(False)
-
-
-def training_record(recipe: Recipe, steps: int, course: Course) -> dict[str, Any]:
-    """What the model card says about the training."""
-    return {
-        "base": recipe.base,
-        "data": "; ".join(describe(name) for name in recipe.data),
-        "recipe": recipe_record(recipe, steps),
-        "metrics": {
-            "validation loss before training": round(course.first[VALID_LOSS], 4),
-            "validation loss": round(course.best[VALID_LOSS], 4),
-            "step": course.best_step,
-        },
-    }

@@ -11,13 +11,17 @@ from transformers import BertTokenizer
 
 from relvec import RelvecError
 from relvec.data.rated import RatedRelation
-from relvec.learned_prompts.autoprompt.candidates import best_candidates, input_embeddings, usable_tokens
-from relvec.learned_prompts.autoprompt.prompt_encoder import PromptEncoder
-from relvec.learned_prompts.autoprompt.search import autoprompt
-from relvec.learned_prompts.autoprompt.token_search import TokenSearch
-from relvec.learned_prompts.masked_model import masked_model
+from relvec.learned_prompts.autoprompt.candidates import (
+    PromptEncoder,
+    best_candidates,
+    input_embeddings,
+    usable_tokens,
+)
+from relvec.learned_prompts.autoprompt.search import TokenSearch
+from relvec.learned_prompts.grid import METHODS, learn
 from relvec.learned_prompts.objective import PromptObjective
-from relvec.learned_prompts.ptuning.learning import ptune
+from relvec.learned_prompts.settings import AutoPromptSettings
+from relvec.learned_prompts.task import PromptTask, masked_model
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 from relvec.prompts.learned import Lengths, PromptResult
@@ -33,7 +37,7 @@ Folder = Callable[[str], Path]
 def search(tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path) -> Search:
     def run(output: str = "auto", **settings: Any) -> PromptResult:
         chosen: dict[str, Any] = {"iterations": 5, "candidates": 10, "device": "cpu"} | settings
-        return autoprompt(tiny_folder, relations, LENGTHS, tmp_path / output, **chosen)
+        return learn("autoprompt", tiny_folder, relations, LENGTHS, tmp_path / output, **chosen)
 
     return run
 
@@ -91,7 +95,7 @@ def test_every_loss_of_a_candidate_is_that_of_a_plain_model_with_its_template(
 ) -> None:
     folder = tiny_folders(architecture)
     settings: dict[str, Any] = {"iterations": 3, "candidates": 5, "exhaustive": True, "device": "cpu"}
-    result = autoprompt(folder, relations, LENGTHS, tmp_path / "auto", **settings)
+    result = learn("autoprompt", folder, relations, LENGTHS, tmp_path / "auto", **settings)
     objective = PromptObjective(relations, "train")
     model = TorchRelBERT.from_pretrained(folder, device="cpu")
     vocabulary = model.tokenizer.get_vocab()
@@ -120,7 +124,7 @@ def test_the_loss_never_rises_however_wrong_the_early_rounds_are(
     search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "relvec.learned_prompts.autoprompt.successive_halving.STANDARD_ERRORS", 0.0
+        "relvec.learned_prompts.autoprompt.candidates.STANDARD_ERRORS", 0.0
     )  # only a round's leader goes on
     for seed in range(3):
         losses = [entry["loss"] for entry in search(f"seed {seed}", iterations=12, seed=seed).history]
@@ -140,9 +144,10 @@ def test_the_best_candidate_of_an_iteration_takes_the_place(search: Search, tmp_
 
 
 def test_frozen_weights_stay_bit_identical(tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path) -> None:
-    model = masked_model(tiny_folder, LENGTHS, device="cpu")
+    task = PromptTask(tiny_folder, relations, LENGTHS, tmp_path, AutoPromptSettings(iterations=3, candidates=4))
+    model = task.model
     before = {name: weight.clone() for name, weight in model.encoder.state_dict().items()}
-    TokenSearch(model, relations, tmp_path, candidates=4).run(3, show_progress=False)
+    TokenSearch(task).run(show_progress=False)
     for name, weight in model.encoder.state_dict().items():
         assert torch.equal(weight, before[name])
     assert all(weight.grad is None for weight in model.encoder.parameters())
@@ -319,7 +324,7 @@ def test_a_loss_that_is_not_finite_ends_the_search(
     next(base.encoder.parameters()).data.fill_(torch.nan)
     base.save_pretrained(tmp_path / "base")
     with pytest.raises(RelvecError, match=r"loss of the base is not finite; compute in float32 \(--dtype float32\)"):
-        autoprompt(tmp_path / "base", relations, LENGTHS, tmp_path / "other", iterations=1, candidates=2)
+        learn("autoprompt", tmp_path / "base", relations, LENGTHS, tmp_path / "other", iterations=1, candidates=2)
 
 
 @pytest.mark.parametrize(
@@ -391,43 +396,43 @@ def test_a_prompt_that_was_saved_without_its_settings_still_loads(search: Search
     assert PromptResult.load(tmp_path / "auto") == result.changed({"settings": {}, "history": []})
 
 
-@pytest.mark.parametrize("learn", [autoprompt, ptune])
+@pytest.mark.parametrize("method", METHODS)
 def test_a_prompt_finds_its_base_from_any_working_directory(
     tiny_folder: Path,
     relations: list[RatedRelation],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    learn: Callable[..., PromptResult],
+    method: str,
 ) -> None:
     monkeypatch.chdir(tiny_folder.parent)
-    settings = {"iterations": 1, "candidates": 2} if learn is autoprompt else {"steps": 1}
-    learn(tiny_folder.name, relations, LENGTHS, tmp_path / "prompt", **settings)
+    settings: dict[str, Any] = {"iterations": 1, "candidates": 2} if method == "autoprompt" else {"steps": 1}
+    learn(method, tiny_folder.name, relations, LENGTHS, tmp_path / "prompt", **settings)
     monkeypatch.chdir(tmp_path)
     assert PromptResult.load("prompt").base == str(tiny_folder)
 
 
-@pytest.mark.parametrize("learn", [autoprompt, ptune])
+@pytest.mark.parametrize("method", METHODS)
 def test_a_prompt_never_replaces_its_base(
-    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, learn: Callable[..., PromptResult]
+    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, method: str
 ) -> None:
     base = Path(shutil.copytree(tiny_folder, tmp_path / "base"))
     before = {path.name: path.read_bytes() for path in base.iterdir()}
     with pytest.raises(RelvecError, match="holds the base that the prompt needs; choose another output"):
-        learn(base, relations, LENGTHS, base)
+        learn(method, base, relations, LENGTHS, base)
     assert {path.name: path.read_bytes() for path in base.iterdir()} == before
 
 
-@pytest.mark.parametrize("learn", [autoprompt, ptune])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("before", [80, 55])
 def test_lengths_that_leave_the_words_no_room_are_refused_before_anything_is_written(
     tiny_folder: Path,
     relations: list[RatedRelation],
     tmp_path: Path,
-    learn: Callable[..., PromptResult],
+    method: str,
     before: int,
 ) -> None:
     with pytest.raises(RelvecError, match=rf"lengths {before},1,1 .* takes 64; give fewer --lengths"):
-        learn(tiny_folder, relations, Lengths(before, 1, 1), tmp_path / "prompt")
+        learn(method, tiny_folder, relations, Lengths(before, 1, 1), tmp_path / "prompt")
     assert not (tmp_path / "prompt").exists()
 
 
@@ -452,13 +457,13 @@ def test_a_base_without_a_mask_token_is_refused(
     model.tokenizer.mask_token = None
     model.save_pretrained(tmp_path / "maskless")
     with pytest.raises(RelvecError, match="has no mask token"):
-        autoprompt(tmp_path / "maskless", relations, LENGTHS, tmp_path / "auto")
+        learn("autoprompt", tmp_path / "maskless", relations, LENGTHS, tmp_path / "auto")
 
 
 def test_relations_with_too_few_pairs_are_refused(tiny_folder: Path, tmp_path: Path) -> None:
     lonely = [RatedRelation("r", "", (("a", "b"), ("c", "d")), ()), RatedRelation("s", "", (("e", "f"),), ())]
     with pytest.raises(RelvecError, match="has 2 positives, 3 are needed"):
-        autoprompt(tiny_folder, lonely, LENGTHS, tmp_path / "auto")
+        learn("autoprompt", tiny_folder, lonely, LENGTHS, tmp_path / "auto")
 
 
 def test_a_folder_without_a_prompt_is_refused(tmp_path: Path) -> None:

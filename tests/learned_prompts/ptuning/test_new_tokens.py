@@ -6,8 +6,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from relvec import RelvecError
-from relvec.learned_prompts.ptuning.new_tokens import add_tokens, embedding_table, rows_replaced, token_ids, write_rows
-from relvec.learned_prompts.ptuning.prompt_tuner import TriggerEncoder
+from relvec.learned_prompts.ptuning.prompt_tuner import TriggerEncoder, add_tokens, embedding_table, rows_replaced
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 
@@ -20,7 +19,7 @@ def with_new_tokens(folder: Path) -> tuple[TorchRelBERT, list[int]]:
     base = TorchRelBERT.from_pretrained(folder)
     names = add_tokens(base.encoder, base.tokenizer, 4)
     template = Template.from_tokens([*names[:2], "[h]", names[2], "[t]", names[3]])
-    return TorchRelBERT(base.encoder, base.tokenizer, template), token_ids(base.tokenizer, names)
+    return TorchRelBERT(base.encoder, base.tokenizer, template), [base.tokenizer.get_vocab()[name] for name in names]
 
 
 def rows_for(model: TorchRelBERT) -> torch.Tensor:
@@ -49,7 +48,7 @@ def test_replaced_rows_act_as_written_ones(any_folder: Path) -> None:
     with rows_replaced(model.encoder, ids, rows):
         replaced = model.encode(PAIRS)
     np.testing.assert_array_equal(model.encode(PAIRS), plain)
-    write_rows(model.encoder, ids, rows)
+    embedding_table(model.encoder).weight.data[ids] = rows
     np.testing.assert_array_equal(model.encode(PAIRS), replaced)
     assert np.abs(replaced - plain).max() > 1e-3
 
@@ -70,7 +69,7 @@ def test_gradients_reach_replaced_rows_and_agree_with_finite_differences(any_fol
 def test_a_saved_model_loads_in_plain_transformers(any_folder: Path, tmp_path: Path) -> None:
     model, ids = with_new_tokens(any_folder)
     rows = rows_for(model)
-    write_rows(model.encoder, ids, rows)
+    embedding_table(model.encoder).weight.data[ids] = rows
     model.save_pretrained(tmp_path / "saved")
     encoder, tokenizer = (
         AutoModel.from_pretrained(tmp_path / "saved"),
@@ -91,7 +90,7 @@ def test_spare_rows_of_an_encoder_are_used(tiny: TorchRelBERT) -> None:
     tiny.encoder.resize_token_embeddings(len(tiny.tokenizer) + 3, mean_resizing=False)
     names = add_tokens(tiny.encoder, tiny.tokenizer, 2)
     assert embedding_table(tiny.encoder).num_embeddings == len(tiny.tokenizer) + 1
-    assert token_ids(tiny.tokenizer, names) == [len(tiny.tokenizer) - 2, len(tiny.tokenizer) - 1]
+    assert tiny.tokenizer.convert_tokens_to_ids(names) == [len(tiny.tokenizer) - 2, len(tiny.tokenizer) - 1]
 
 
 def test_embeddings_that_are_scaled_when_read_are_refused(tiny: TorchRelBERT) -> None:

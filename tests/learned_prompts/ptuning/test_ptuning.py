@@ -1,6 +1,7 @@
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +13,19 @@ from transformers import AutoModel, AutoTokenizer
 
 from relvec import RelvecError
 from relvec.data.rated import RatedRelation, split
-from relvec.learned_prompts.autoprompt.search import autoprompt
-from relvec.learned_prompts.manual import manual_losses
-from relvec.learned_prompts.masked_model import masked_model
-from relvec.learned_prompts.objective import PromptObjective
-from relvec.learned_prompts.ptuning.learning import PromptTuning, ptune
-from relvec.learned_prompts.ptuning.new_tokens import embedding_table
-from relvec.learned_prompts.ptuning.prompt_tuner import PromptTuner
+from relvec.learned_prompts.grid import learn
+from relvec.learned_prompts.objective import PromptObjective, manual_losses
+from relvec.learned_prompts.ptuning.learning import PromptTuning
+from relvec.learned_prompts.ptuning.prompt_tuner import PromptTuner, embedding_table
+from relvec.learned_prompts.task import masked_model
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import Lengths, PromptResult
 from relvec.similarity import cosine
-from relvec.training.checkpoint import CHECKPOINT_NAME
+from relvec.training.loop import CHECKPOINT_NAME
 from relvec.training.samplers import TripleBatches
 
 LENGTHS = Lengths(3, 1, 1)
+ptune = partial(learn, "ptuning")
 PAIRS = [("Paris", "France"), ("ice cream", "tea"), ("dogs'", "o'clock")]
 QUICK: dict[str, Any] = {"steps": 6, "evaluate_every": 2, "triples_per_batch": 4, "learning_rate": 1e-2}
 
@@ -224,7 +224,7 @@ def test_a_prompt_without_its_history_is_not_replaced(
     ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK)
     (tmp_path / "soft" / "history.jsonl").unlink()
     before = {path: path.read_bytes() for path in (tmp_path / "soft").iterdir()}
-    with pytest.raises(RelvecError, match="holds a model already; choose another output"):
+    with pytest.raises(RelvecError, match=r"has a prompt\.json without the history\.jsonl"):
         ptune(tiny_folder, relations, LENGTHS, tmp_path / "soft", **QUICK)
     assert {path: path.read_bytes() for path in (tmp_path / "soft").iterdir()} == before
 
@@ -351,10 +351,10 @@ def test_a_relation_without_a_bad_pair_to_train_on_is_named(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
 ) -> None:
     bare = [*relations[:3], replace(relations[3], negatives=relations[3].negatives[:1])]
-    advice = r"'relation 3' has no badly .*; rate more of its pairs low, leave it out, or use AutoPrompt"
+    advice = "'relation 3' has no negative pair .*; rate more of its pairs low, leave it out, or do without triples"
     with pytest.raises(RelvecError, match=advice):
         ptune(tiny_folder, bare, LENGTHS, tmp_path / "soft", **QUICK)
-    assert autoprompt(tiny_folder, bare, LENGTHS, tmp_path / "auto", iterations=1, candidates=1).tokens
+    assert learn("autoprompt", tiny_folder, bare, LENGTHS, tmp_path / "auto", iterations=1, candidates=1).tokens
 
 
 @pytest.mark.parametrize(

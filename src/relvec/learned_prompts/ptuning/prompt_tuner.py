@@ -1,11 +1,17 @@
 """What P-tuning trains: a trigger encoder, whose output a frozen model reads as embeddings of new tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count, islice
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding
+from transformers import AddedToken, PreTrainedModel, PreTrainedTokenizerBase
 
-from relvec.learned_prompts.ptuning.new_tokens import add_tokens, embedding_table, rows_replaced, token_ids, write_rows
+from relvec.errors import RelvecError
+from relvec.model.loading import quiet_transformers
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.prompts import Template
@@ -27,7 +33,7 @@ class PromptTuner:
     '<relvec-1> <relvec-2> [h] <relvec-3> [t]'
     """
 
-    def __init__(self, model: TorchRelBERT, lengths: Lengths, *, margin: float = 1.0, seed: int = 0) -> None:
+    def __init__(self, model: TorchRelBERT, lengths: Lengths, seed: int = 0) -> None:
         encoder, tokenizer = model.encoder, model.tokenizer
         encoder.requires_grad_(False).eval()
         vocabulary = embedding_table(encoder).weight.float().clone()
@@ -35,8 +41,8 @@ class PromptTuner:
         template = Template.from_tokens(lengths.arranged(names))
         self.model = TorchRelBERT(encoder, tokenizer, template, model.pooling, name=model.name)
         self.triggers = TriggerEncoder(lengths.total, vocabulary, vocabulary[tokenizer.mask_token_id], seed)
-        self._ids = token_ids(tokenizer, names)
-        self._loss = Triplet(model.dim, margin)
+        self._ids = [tokenizer.get_vocab()[name] for name in names]
+        self._loss = Triplet(model.dim)
         self.keep(self.embeddings())
 
     @torch.no_grad()
@@ -45,9 +51,11 @@ class PromptTuner:
         found: Tensor = self.triggers()
         return found
 
+    @torch.no_grad()
     def keep(self, embeddings: Tensor) -> None:
         """Make trigger embeddings rows of the vocabulary: with these the model encodes, and these it saves."""
-        write_rows(self.model.encoder, self._ids, embeddings)
+        weight = embedding_table(self.model.encoder).weight
+        weight[self._ids] = embeddings.to(weight)
 
     def vectors(self, pairs: Sequence[Pair]) -> Tensor:
         """The vectors of pairs under the prompt being learned: [pairs, dim], differentiable in the trigger encoder."""
@@ -100,3 +108,59 @@ class TriggerEncoder(nn.Module):
         self.output.bias.zero_()
         self.output.weight.mul_(scale / self().square().mean().sqrt())
         self.output.bias.copy_(start)
+
+
+def add_tokens(encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, number: int) -> list[str]:
+    """Give tokenizer and encoder `number` tokens more, and return their names; what was there stays as it is.
+
+    The names are free ones of `<relvec-1>`, `<relvec-2>`, ... In a sentence such a token takes the space before it
+    and leaves the one after it to the next word, as a mask token does, so that the text of a template gives the same
+    tokens as the template itself.
+
+    >>> from relvec import RelBERT
+    >>> model = RelBERT.from_pretrained(tiny_model)
+    >>> add_tokens(model.encoder, model.tokenizer, 2)
+    ['<relvec-1>', '<relvec-2>']
+    >>> model.encoder.config.vocab_size == len(model.tokenizer)
+    True
+    """
+    known = tokenizer.get_vocab()
+    names = list(islice((name for name in map("<relvec-{}>".format, count(1)) if name not in known), number))
+    added: list[Any] = [AddedToken(name, lstrip=True, special=True, normalized=False) for name in names]
+    tokenizer.add_tokens(added, special_tokens=True)
+    rows = max(map(tokenizer.get_vocab().__getitem__, names)) + 1
+    if rows > embedding_table(encoder).num_embeddings:  # some encoders have rows to spare
+        with quiet_transformers():
+            encoder.resize_token_embeddings(rows, mean_resizing=False)
+    return names
+
+
+def embedding_table(encoder: PreTrainedModel) -> nn.Embedding:
+    """The table that token ids are looked up in; its vectors may be shorter than the encoder's output (ALBERT)."""
+    table = encoder.get_input_embeddings()
+    if type(table) is not nn.Embedding:  # one that scales its rows would not read what is written
+        raise RelvecError(f"The input embeddings of {encoder.config.model_type} are no plain table; use another base.")
+    return table
+
+
+@contextmanager
+def rows_replaced(encoder: PreTrainedModel, ids: Sequence[int], rows: Tensor) -> Iterator[None]:
+    """Within the block, the encoder reads `rows` [n, d] for the tokens `ids`, and gradients flow into them.
+
+    The replacement is made where token ids become vectors, so every encoder that takes `input_ids` knows it, and
+    positions, padding and pooling see the same tokens as ever.
+    """
+    table = embedding_table(encoder)
+    place = torch.full((table.num_embeddings,), -1, device=rows.device)
+    place[list(ids)] = torch.arange(len(ids), device=rows.device)
+
+    def replace(module: object, arguments: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        places = place[arguments[0]]
+        replaced = embedding(places.clamp(min=0), rows).to(output.dtype)
+        return torch.where((places >= 0).unsqueeze(-1), replaced, output)
+
+    handle = table.register_forward_hook(replace)
+    try:
+        yield
+    finally:
+        handle.remove()

@@ -37,7 +37,7 @@ LOSSES: dict[str, LossEntry] = {
         needs_triples=True,
     ),
     "triplet+classification": LossEntry(
-        "triplet_classification.TripletClassification",
+        "classification.TripletClassification",
         "The sum of the triplet and the classification loss (section 4.1 of the paper).",
         {"margin": 1.0},
         needs_triples=True,
@@ -48,7 +48,7 @@ LOSSES: dict[str, LossEntry] = {
         {"temperature": 0.05},
     ),
     "infoloob": LossEntry(
-        "infoloob.InfoLOOB",
+        "infonce.InfoLOOB",
         "InfoNCE that leaves the positive out of the denominator (another later loss of the paper's authors).",
         {"temperature": 0.05},
     ),

@@ -1,4 +1,4 @@
-"""The classification loss."""
+"""The classification loss, and its sum with the triplet loss, with which the paper fine-tunes."""
 
 import torch
 from torch import Tensor, nn
@@ -6,6 +6,7 @@ from torch.nn.functional import logsigmoid
 
 from relvec.training.batch import Batch
 from relvec.training.losses.base import Loss, columns
+from relvec.training.losses.triplet import Triplet
 
 
 class Classification(Loss):
@@ -41,3 +42,27 @@ class Classification(Loss):
         # index_select has a faster backward pass than square brackets.
         difference = (vectors.index_select(0, v) - vectors.index_select(0, u)).abs() @ weight_difference
         return ((vectors @ weight_u)[u] + (vectors @ weight_v)[v] + difference)[where]
+
+
+class TripletClassification(Loss):
+    """The sum of the triplet and the classification loss (section 4.1 of the paper).
+
+        triplet + classification
+
+    `vectors` is [items, dim], `batch.triples` [n, 3].
+
+    >>> pairs = (("oak", "tree"), ("rose", "flower"), ("tree", "oak"))
+    >>> is_positive, one = torch.tensor([True, True, False]), torch.zeros(3)
+    >>> batch = Batch(pairs, torch.arange(3), one, one, is_positive, triples=torch.tensor([[0, 1, 2]]))
+    >>> loss, vectors = TripletClassification(dim=2), torch.eye(3, 2)
+    >>> bool(loss(vectors, batch) == loss.triplet(vectors, batch) + loss.classification(vectors, batch))
+    True
+    """
+
+    def __init__(self, dim: int, margin: float = 1.0) -> None:
+        super().__init__(dim)
+        self.triplet = Triplet(dim, margin)
+        self.classification = Classification(dim)
+
+    def forward(self, vectors: Tensor, batch: Batch) -> Tensor:
+        return self.triplet(vectors, batch) + self.classification(vectors, batch)

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from relvec.training.batch import Batch, known_positives
-from relvec.training.losses.cosine import CosineLoss, anchors_of, log_sum, positives, same_relation
+from relvec.training.losses.base import CosineLoss, anchors_of, log_sum, positives, same_relation
 
 
 class Contrastive(CosineLoss):

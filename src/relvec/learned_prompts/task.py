@@ -1,0 +1,127 @@
+"""What the methods share: the frozen base with a mask for each trigger, checks before a run, and the result's files."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from relvec.data.rated import RatedRelation, check_relations
+from relvec.errors import RelvecError
+from relvec.io.files import expanded, written_whole
+from relvec.learned_prompts.objective import PromptObjective
+from relvec.learned_prompts.settings import PromptSettings
+from relvec.model.adapter import check_beside_base, lasting
+from relvec.model.torch_backend import TorchRelBERT
+from relvec.prompts.learned import PROMPT_NAME, Lengths, PromptResult
+from relvec.prompts.template import MASK, Template
+from relvec.prompts.tokenized import TokenizedTemplate
+from relvec.storage.journal import HISTORY_NAME, check_own
+
+PICTURE_NAME = "loss.svg"
+
+
+class PromptTask:
+    """One prompt to learn for a base; what can go wrong before the first step goes wrong here.
+
+    `model` is the frozen base, with a mask for each trigger. `stored` is what prompt.json says of the settings and, by
+    `source`, of where the relations are from.
+    """
+
+    def __init__(
+        self,
+        base: str | Path,
+        relations: Sequence[RatedRelation],
+        lengths: Lengths,
+        output: str | Path,
+        settings: PromptSettings,
+        source: Mapping[str, Any] | None = None,
+        device: str | torch.device | None = None,
+    ) -> None:
+        check_relations(relations)
+        self.base, self.lengths, self.settings, self._device = str(base), lengths, settings, device
+        self.relations, self.output = relations, expanded(output)
+        self.training = PromptObjective(relations, "train", settings.seed)
+        self.validation = PromptObjective(relations, "valid")
+        self.stored = {**settings.model_dump(exclude={"pooling", "seed", "epochs"}), **(source or {})}
+        check_beside_base(self.base, self.output, "prompt")
+        check_own(self.output, HISTORY_NAME, (PROMPT_NAME, PICTURE_NAME))
+        self.model = self.masked_model(settings.dtype)
+        check_room(self.model, lengths, relations)
+
+    def masked_model(self, dtype: str = "float32") -> TorchRelBERT:
+        return masked_model(self.base, self.lengths, self.settings.pooling, self._device, dtype)
+
+    def save(self, **found: Any) -> PromptResult:
+        """Write prompt.json and a picture of the losses; `found` are the fields of the result that the method knows."""
+        result = PromptResult(
+            base=lasting(self.base),
+            pooling=self.settings.pooling,
+            lengths=self.lengths,
+            seed=self.settings.seed,
+            settings=self.stored,
+            **found,
+        )
+        result.save(self.output)
+        training = {step: entry["loss"] for step, entry in enumerate(result.history)}
+        validation = {step: e["validation_loss"] for step, e in enumerate(result.history) if "validation_loss" in e}
+        title = f"{result.method} on {Path(result.base).name}"
+        draw_losses(self.output / PICTURE_NAME, "step", training, validation, title=title)
+        return result
+
+
+def masked_model(
+    base: str | Path,
+    lengths: Lengths,
+    pooling: str = "average",
+    device: str | torch.device | None = None,
+    dtype: str = "float32",
+) -> TorchRelBERT:
+    """The base with a mask for each trigger, its weights frozen."""
+    if pooling == "mask":
+        raise RelvecError("Mask pooling has nothing to read once all masks are replaced; use average pooling.")
+    plain = TorchRelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device=device, dtype=dtype)
+    if plain.tokenizer.mask_token is None:
+        raise RelvecError(f"{base} has no mask token for the triggers to start from; use a masked language model.")
+    plain.encoder.requires_grad_(False)
+    plain.encoder.eval()
+    record = plain.training_record
+    return TorchRelBERT(plain.encoder, plain.tokenizer, _all_masks(lengths), pooling, training_record=record)
+
+
+def check_room(model: TorchRelBERT, lengths: Lengths, relations: Sequence[RatedRelation]) -> None:
+    """All pairs of the relations must fit into the model, with so many triggers around them."""
+    pairs = [pair for relation in relations for pair in (*relation.positives, *relation.negatives)]
+    for pair, tokens in zip(pairs, TokenizedTemplate(_all_masks(lengths), model.tokenizer)(pairs), strict=True):
+        if len(tokens) > model.max_tokens:
+            problem = f"With the lengths {lengths} the pair {':'.join(pair)} makes {len(tokens)} tokens"
+            raise RelvecError(
+                f"{problem} where the base takes {model.max_tokens}; give fewer --lengths, or shorten the pair."
+            )
+
+
+def _all_masks(lengths: Lengths) -> Template:
+    return Template.from_tokens(lengths.arranged([MASK] * lengths.total))
+
+
+def draw_losses(
+    path: Path, xlabel: str, training: Mapping[Any, float], validation: Mapping[Any, float], *, title: str = ""
+) -> None:
+    """A picture of losses, where matplotlib is installed: curves over steps, or points where `training` has names."""
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError:
+        return
+    figure = Figure(figsize=(6, 3.5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    line, squares = ("o", "s") if any(isinstance(name, str) for name in training) else ("-", "s-")
+    axes.plot(list(training), list(training.values()), line, color="#0072B2", drawstyle="steps-post", label="training")
+    if validation:
+        axes.plot(list(validation), list(validation.values()), squares, color="#E69F00", label="validation")
+        axes.legend(frameon=False)
+    axes.set(xlabel=xlabel, ylabel="loss", title=title)
+    # No date and fixed ids, so that the same losses give the same file.
+    with rc_context({"svg.hashsalt": "relvec"}), written_whole(path) as partial:
+        figure.savefig(partial, metadata={"Date": None})
