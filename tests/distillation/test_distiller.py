@@ -9,7 +9,6 @@ from transformers import AutoModel
 
 from relvec import RelvecError
 from relvec.distillation.distiller import Distiller
-from relvec.distillation.settings import DistillationSettings
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.training.loop import CHECKPOINT_NAME
 
@@ -76,13 +75,6 @@ def test_the_card_names_teacher_data_settings_and_scores(make_distiller: MakeDis
     for part in parts:
         assert part in card
     assert str(tmp_path) not in card
-
-
-def test_the_weights_of_the_best_correlation_are_kept(make_distiller: MakeDistiller) -> None:
-    distiller = make_distiller(learning_rate=0.5, steps=12)  # so high a rate soon makes things worse
-    course = distiller.fit()
-    best = max(scores["correlation"] for scores in course.scores.values())
-    assert distiller.evaluate()["correlation"] == pytest.approx(best, abs=1e-4)
 
 
 def kill(distiller: Distiller, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,18 +148,3 @@ def test_the_plan_of_few_pairs_takes_the_time_they_took(
     plan = distiller.plan()
     assert 0 < plan["to_encode"] < 64
     assert plan["encoding_seconds"] == 10
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("batch_size", 1),
-        ("learning_rate", 0.0),
-        ("similarity_weight", -1.0),
-        ("evaluate_every", 0),
-        ("epochs", 0.0),
-    ],
-)
-def test_impossible_settings_are_refused(setting: str, value: float) -> None:
-    with pytest.raises(RelvecError, match=f"{setting} is"):
-        DistillationSettings.checked({setting: value})

@@ -91,9 +91,3 @@ def test_too_few_pairs_are_refused(tmp_path: Path) -> None:
         make_pool(sources(tmp_path / "pairs.txt"))
     with pytest.raises(RelvecError, match="There are 0 pairs"):
         make_pool(Sources(data=()))
-
-
-@pytest.mark.parametrize("change", [{"limit": 1}, {"shuffled": -0.1}])
-def test_impossible_numbers_are_refused(pairs_file: Path, change: dict[str, float]) -> None:
-    with pytest.raises(RelvecError, match="use"):
-        sources(pairs_file, **change)

@@ -51,13 +51,6 @@ def test_a_search_that_is_killed_does_not_learn_a_prompt_twice(
     assert [result.tokens for result in resumed] == [result.tokens for result in whole]
 
 
-def test_a_search_resumes_on_another_device(tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path) -> None:
-    grid, settings = parse_grid("1,1,0"), QUICK["autoprompt"] | {"device": None}
-    begun = search("autoprompt", str(tiny_folder), relations, grid, tmp_path, **settings)
-    resumed = search("autoprompt", str(tiny_folder), relations, grid, tmp_path, **settings | {"device": "cpu"})
-    assert resumed[0].as_dict() == begun[0].as_dict()
-
-
 def test_a_search_does_not_go_on_with_another_base(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
 ) -> None:
@@ -114,16 +107,6 @@ def test_a_search_resumes_from_another_working_directory(
         assert resumed[0].as_dict() == begun[0].as_dict()
         other = search("autoprompt", spelling, relations, grid, tmp_path / spelling.replace("/", "_"), **settings)
         assert other[0].base == begun[0].base
-
-
-def test_settings_that_are_refused_do_not_stand_in_the_way_of_better_ones(
-    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
-) -> None:
-    settings: dict[str, Any] = {"iterations": 1, "candidates": 0}
-    with pytest.raises(RelvecError, match="use 1 or more"):
-        search("autoprompt", str(tiny_folder), relations, parse_grid("1,1,0"), tmp_path, **settings)
-    settings["candidates"] = 2
-    assert search("autoprompt", str(tiny_folder), relations, parse_grid("1,1,0"), tmp_path, **settings)
 
 
 def test_further_lengths_are_compared_with_those_of_before(

@@ -227,15 +227,12 @@ class LengthBatches:
     def __init__(self, lengths: Sequence[int], size: int, seed: int) -> None:
         self._lengths, self._size, self._seed = lengths, size, seed
         self.steps_per_epoch = math.ceil(len(lengths) / size)
-        self._epoch = -1
+        self._epoch, self._batches = -1, list[list[int]]()
 
     def __call__(self, step: int) -> list[int]:
         epoch, place = divmod(step, self.steps_per_epoch)
-        if epoch != self._epoch:
-            self._plan(epoch)
-        return self._batches[place]
-
-    def _plan(self, epoch: int) -> None:
+        if epoch == self._epoch:
+            return self._batches[place]
         draw = random.Random(self._seed * 1_000_003 + epoch)
         order = list(range(len(self._lengths)))
         draw.shuffle(order)
@@ -246,3 +243,4 @@ class LengthBatches:
         self._batches = [rows[start : start + self._size] for start in range(0, len(rows), self._size)]
         draw.shuffle(self._batches)
         self._epoch = epoch
+        return self._batches[place]

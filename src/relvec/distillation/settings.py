@@ -11,10 +11,8 @@ from relvec.settings import Seed, Settings, setting
 class DistillationSettings(Settings):
     """How the student is trained; `steps`, if above 0, takes the place of `epochs`.
 
-    The learning rate is above that of fine-tuning (3e-5): each pair has a target of its own, so there is hardly
-    anything to overfit, and the student has far to go. The loss is the vector loss plus `similarity_weight` times the
-    similarity loss, which is some ten times smaller: an error of a vector is spread over all dimensions, and a cosine
-    sees one of them.
+    The learning rate is above that of fine-tuning: each pair has a target of its own, so there is little to overfit.
+    The loss is the vector loss plus `similarity_weight` times the similarity loss, which is some ten times smaller.
     """
 
     steps: int = setting(0, "how many steps to train, in place of epochs", ge=0)

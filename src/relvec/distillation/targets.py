@@ -47,9 +47,8 @@ class Targets:
 def reduction(vectors: Vectors, dim: int) -> Vectors:
     """The linear map P [teacher dim, dim] that keeps the inner products of the rows V as well as any can.
 
-    With V'V = Q diag(s) Q', s falling, it is P = Q[:, :dim]: no matrix of that rank is nearer to V V' than V P P' V'.
-    The mean stays in, unlike in principal component analysis: cosines are measured from the origin. A `dim` above the
-    teacher's is filled up with zeros.
+    With V'V = Q diag(s) Q', s falling, it is P = Q[:, :dim]. The mean stays in, unlike in principal component analysis:
+    cosines are measured from the origin. A `dim` above the teacher's is filled up with zeros.
 
     >>> vectors = np.array([[3, 0, 4], [4, 0, -3]], dtype=np.float32)
     >>> small = vectors @ reduction(vectors, 2)

@@ -35,9 +35,9 @@ class PromptObjective:
 
         mean over triples (a, p, n) of max(0, |x_a - x_p| - |x_a - x_n| + margin)
 
-    The triples depend on the data and the seed alone. For training: two positives of a relation with each of its hard
-    negatives, the same two with positives drawn from other relations, and positives of two relations of a category with
-    one from outside. For validation: those of the trainer, so that both report the same number.
+    Training triples: two positives of a relation with each of its hard negatives, the same two with positives drawn
+    from other relations, and positives of two relations of a category with one from outside. For validation: those of
+    the trainer, so that both report the same number.
 
     >>> from relvec.data.sources import load
     >>> objective = PromptObjective(load("bundled")[:4], "train")

@@ -35,10 +35,7 @@ LEFT_OUT = "share of the squared change left out (biases, norms, embeddings)"
 
 
 def add_lora(encoder: PreTrainedModel, rank: int) -> "PeftModel":
-    """Freeze the encoder and put a trainable low-rank product beside each linear layer of its blocks.
-
-    The encoder itself is changed in place and keeps working as before; the returned wrapper saves the adapter.
-    """
+    """Freeze the encoder, in place, and put a trainable low-rank product beside each linear layer of its blocks."""
     with needed_for("Training adapters"):
         from peft import LoraConfig, get_peft_model
     config = LoraConfig(r=rank, lora_alpha=ALPHA_PER_RANK * rank, target_modules=block_linears(encoder), bias="none")
@@ -113,10 +110,9 @@ def save_over_base(model: TorchRelBERT, source: str, rank: int, folder: str | Pa
 
 
 def save_low_rank(model: TorchRelBERT, base: str, rank: int, folder: str | Path) -> None:
-    """Write a model as an adapter of its base, in PEFT's format and half precision.
+    """Write a model as an adapter of its base: the linear layers of the blocks, the rest is again that of the base.
 
-    Only the linear layers of the blocks are kept: whatever else was changed is again that of the base, and the metrics
-    on the card say how much that was.
+    The metrics on the card say how much of the change was left out.
     """
     check_beside_base(base, Path(folder), "adapter")
     check_model_output(Path(folder))

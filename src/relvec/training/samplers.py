@@ -28,10 +28,7 @@ class Sampler(Protocol):
 
 
 class RelationBatches:
-    """R relations x K positives (+ hard negatives): every pair is anchor, positive and negative at once.
-
-    An epoch goes through every relation, in an order of its own.
-    """
+    """R relations x K positives (+ hard negatives); an epoch goes through every relation, in an order of its own."""
 
     def __init__(
         self, relations: Sequence[RatedRelation], relations_per_batch: int, positives: int, negatives: int, seed: int

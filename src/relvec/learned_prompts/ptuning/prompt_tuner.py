@@ -74,9 +74,8 @@ class TriggerEncoder(nn.Module):
 
         e_1 .. e_n = W2 relu(W1 BiLSTM(v_1 .. v_n) + b1) + b2
 
-    All of v [n, d], the two-layer BiLSTM, W and b are trained; d is the size of the language model's input
-    embeddings, `vocabulary` [words, d]. The v are drawn at their scale. The triggers start around `start` [d], the
-    embedding of the mask token as in AutoPrompt, at that same scale. `seed` decides all that is drawn.
+    All of v [n, d], the two-layer BiLSTM, W and b are trained. The v are drawn at the scale of the language model's
+    input embeddings, `vocabulary` [words, d]; the triggers start around `start` [d], that of the mask, at that scale.
 
     >>> vocabulary = torch.randn(100, 8)
     >>> TriggerEncoder(5, vocabulary, start=vocabulary[3])().shape
@@ -113,9 +112,8 @@ class TriggerEncoder(nn.Module):
 def add_tokens(encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, number: int) -> list[str]:
     """Give tokenizer and encoder `number` tokens more, and return their names; what was there stays as it is.
 
-    The names are free ones of `<relvec-1>`, `<relvec-2>`, ... In a sentence such a token takes the space before it
-    and leaves the one after it to the next word, as a mask token does, so that the text of a template gives the same
-    tokens as the template itself.
+    In a sentence such a token takes the space before it and leaves the one after it to the next word, as a mask token
+    does, so that the text of a template gives the same tokens as the template itself.
 
     >>> from relvec import RelBERT
     >>> model = RelBERT.from_pretrained(tiny_model)
@@ -147,8 +145,7 @@ def embedding_table(encoder: PreTrainedModel) -> nn.Embedding:
 def rows_replaced(encoder: PreTrainedModel, ids: Sequence[int], rows: Tensor) -> Iterator[None]:
     """Within the block, the encoder reads `rows` [n, d] for the tokens `ids`, and gradients flow into them.
 
-    The replacement is made where token ids become vectors, so every encoder that takes `input_ids` knows it, and
-    positions, padding and pooling see the same tokens as ever.
+    The replacement is made where token ids become vectors; positions, padding and pooling see the same tokens as ever.
     """
     table = embedding_table(encoder)
     place = torch.full((table.num_embeddings,), -1, device=rows.device)

@@ -14,7 +14,7 @@ class Classification(Loss):
 
         mean over triples (a, p, n) of -log g(a, p) - log(1 - g(a, n)),  g(u, v) = sigmoid(W [u; v; |v - u|])
 
-    `vectors` is [items, dim], `batch.triples` [n, 3], W [1, 3 dim], |.| elementwise.
+    W is [1, 3 dim], |.| elementwise.
 
     >>> pairs = (("oak", "tree"), ("rose", "flower"), ("tree", "oak"))
     >>> is_positive, one = torch.tensor([True, True, False]), torch.zeros(3)
@@ -46,10 +46,6 @@ class Classification(Loss):
 
 class TripletClassification(Loss):
     """The sum of the triplet and the classification loss (section 4.1 of the paper).
-
-        triplet + classification
-
-    `vectors` is [items, dim], `batch.triples` [n, 3].
 
     >>> pairs = (("oak", "tree"), ("rose", "flower"), ("tree", "oak"))
     >>> is_positive, one = torch.tensor([True, True, False]), torch.zeros(3)

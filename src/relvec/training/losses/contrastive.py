@@ -14,8 +14,7 @@ class Contrastive(CosineLoss):
     with s the cosine and P(i) the other positives of the relation of i. k runs over P(i) and the negatives: all other
     items of the batch, hard negatives of any relation included, except pairs that are positives of the relation of i
     elsewhere in the batch. Without `same_category_negatives`, positives of other relations of the category of i are no
-    negatives either, unless they are hard negatives of its own relation. An i with empty P(i) does not count. `vectors`
-    is [items, dim].
+    negatives either, unless they are hard negatives of its own relation. An i with empty P(i) does not count.
 
     >>> import torch
     >>> pairs = (("oak", "tree"), ("rose", "flower"), ("tree", "oak"))

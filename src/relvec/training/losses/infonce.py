@@ -14,8 +14,7 @@ class InfoNCE(CosineLoss):
         -log( e^(s_ij / t) / (e^(s_ij / t) + sum over negatives n of e^(s_in / t)) ),  with s the cosine
 
     The negatives are the relation's hard negatives and the positives of the other relations, except pairs that are
-    positives of the relation elsewhere in the batch. A relation with fewer than two positives or without negatives does
-    not count. `vectors` is [items, dim].
+    positives of the relation elsewhere in the batch. A relation without two positives or negatives does not count.
 
     >>> pairs = (("oak", "tree"), ("rose", "flower"), ("tree", "oak"))
     >>> is_positive, one = torch.tensor([True, True, False]), torch.zeros(3)
@@ -48,7 +47,7 @@ class InfoLOOB(InfoNCE):
         mean over relations of the mean over their positives i != j of
         -log( e^(s_ij / t) / sum over negatives n of e^(s_in / t) ),  with s the cosine
 
-    Negatives and shapes are those of InfoNCE. It has no lower bound of 0.
+    The negatives are those of InfoNCE. It has no lower bound of 0.
 
     >>> pairs = (("oak", "tree"), ("rose", "flower"), ("tree", "oak"))
     >>> is_positive, one = torch.tensor([True, True, False]), torch.zeros(3)

@@ -12,8 +12,6 @@ class Triplet(Loss):
 
         mean over triples (a, p, n) of max(0, |a - p| - |a - n| + margin),  with |.| the L2 norm
 
-    `vectors` is [items, dim], `batch.triples` [n, 3].
-
     >>> pairs = (("oak", "tree"), ("rose", "flower"), ("tree", "oak"))
     >>> is_positive, one = torch.tensor([True, True, False]), torch.zeros(3)
     >>> batch = Batch(pairs, torch.arange(3), one, one, is_positive, triples=torch.tensor([[0, 1, 2]]))
