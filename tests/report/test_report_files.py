@@ -197,11 +197,7 @@ def test_what_people_wrote_around_the_report_is_kept(filled: Path, tmp_path: Pat
     assert page.read_bytes() == expected.encode()
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["# My own page\n", f"{START}\n", f"{END}\n{START}\n", f"{START}\n{END}\n{START}\n{END}\n", ""],
-    ids=["none", "one", "turned", "twice", "empty"],
-)
+@pytest.mark.parametrize("text", ["# My own page\n", f"{END}\n{START}\n"], ids=["none", "turned"])
 def test_a_page_without_a_place_for_the_report_is_not_touched(filled: Path, tmp_path: Path, text: str) -> None:
     page = tmp_path / "report/results.md"
     page.parent.mkdir()

