@@ -107,8 +107,6 @@ def _hub_folder(repository: str, revision: str | None) -> Path:
             folder = hub_snapshot(repository, [*_READABLE, "pytorch_model*.bin"], revision=revision)
         return folder
     except HubError as error:
-        if error.is_broken_off:
-            raise RelvecError(f"The hub broke off while sending {repository}; try again, or give a folder.") from error
         names = (*BUNDLED_MODELS, *BASE_MODELS, *HUB_MODELS)
         advice = did_you_mean(repository, names, "see `relvec models` for names, or give a folder or a hub id")
         raise RelvecError(f"Unknown model {repository!r}; {advice} ({error}).") from error

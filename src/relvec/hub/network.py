@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from relvec.errors import RelvecError
+
 HUB_PATIENCE_SECONDS = 3.0
 
 
@@ -16,11 +18,7 @@ def offline() -> bool:
 
 
 class HubError(Exception):
-    """The hub did not send what was asked for; the message is the reason."""
-
-    def __init__(self, reason: str, *, is_broken_off: bool = False) -> None:
-        super().__init__(reason)
-        self.is_broken_off = is_broken_off
+    """The hub does not have what was asked for, or cannot be asked; the message is the reason."""
 
 
 def hub_snapshot(
@@ -59,7 +57,7 @@ def hub_snapshot(
         status = getattr(getattr(answer, "response", None), "status_code", None)
         if status in (401, 403, 404) or isinstance(answer, HFValidationError):
             raise HubError(f"the hub has no {kind} {repository}, or none for you") from error
-        raise HubError(f"the hub broke off while sending {repository}", is_broken_off=True) from error
+        raise RelvecError(f"The hub broke off while sending {repository}; try again, or give a local copy.") from error
 
 
 @cache

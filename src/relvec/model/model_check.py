@@ -1,7 +1,6 @@
 """Is this the same model? A model is known by the vectors that it gives to a few pairs.
 
-A checksum of the weights would tell too much: an adapter that another processor merges into its base gives weights that
-differ in their last bits, so that an index would be refused by the very model that made it. It would also take longer.
+A checksum of the weights would not do: an adapter merged on another processor gives weights with other last bits.
 """
 
 import base64
