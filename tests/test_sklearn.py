@@ -39,13 +39,10 @@ def test_a_pickle_holds_the_name_not_the_weights(embedder: RelationEmbedder) -> 
     np.testing.assert_array_equal(pickle.loads(pickled).transform(PAIRS), expected)
 
 
-def test_a_clone_has_the_same_settings_and_no_weights(embedder: RelationEmbedder) -> None:
+def test_clones_have_the_same_settings_and_share_the_model(embedder: RelationEmbedder, tiny: RelBERT) -> None:
     copy = clone(embedder.set_params(normalize=True).fit())
     assert copy.get_params() == embedder.get_params()
-    assert not hasattr(copy, "_loaded")
-
-
-def test_clones_share_a_loaded_model(tiny: RelBERT) -> None:
+    assert copy._loaded_model() is embedder._loaded_model()
     assert clone(RelationEmbedder(tiny)).model is tiny
 
 

@@ -1,5 +1,7 @@
 """Relation vectors inside scikit-learn: a transformer for pipelines and grid searches."""
 
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -32,7 +34,7 @@ class RelationEmbedder(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        model: "str | RelBERT" = DEFAULT_MODEL,
+        model: "str | Path | RelBERT" = DEFAULT_MODEL,
         *,
         both_directions: bool = False,
         normalize: bool = False,
@@ -68,17 +70,12 @@ class RelationEmbedder(TransformerMixin, BaseEstimator):
         return True
 
     def _loaded_model(self) -> "RelBERT":
-        from relvec.model.relation_model import RelBERT
+        return _loaded(self.model, self.device) if isinstance(self.model, str | Path) else self.model
 
-        if isinstance(self.model, RelBERT):
-            return self.model
-        wanted = (self.model, self.device)
-        loaded: tuple[Any, RelBERT] | None = getattr(self, "_loaded", None)
-        if loaded is None or loaded[0] != wanted:
-            loaded = self._loaded = (wanted, RelBERT.from_pretrained(self.model, device=self.device))
-        return loaded[1]
 
-    def __getstate__(self) -> dict[str, Any]:
-        """A pickle holds the model's name, not its weights."""
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_loaded"}
+@lru_cache(maxsize=2)
+def _loaded(model: str | Path, device: str | None) -> "RelBERT":
+    """Kept outside of the embedder: a pickle holds the model's name, not its weights, and clones share them."""
+    from relvec.model.relation_model import RelBERT
+
+    return RelBERT.from_pretrained(model, device=device)

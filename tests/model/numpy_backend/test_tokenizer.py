@@ -80,7 +80,6 @@ def test_added_tokens_are_known(copy: Path) -> None:
         {"strip_accents": False},
         {"tokenizer_class": "PreTrainedTokenizerFast"},
         {"unk_token": "the"},
-        {"additional_special_tokens": ["<new>"]},
     ],
 )
 def test_a_folder_whose_files_disagree_is_left_to_transformers(copy: Path, options: dict[str, Any]) -> None:

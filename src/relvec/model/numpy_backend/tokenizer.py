@@ -26,10 +26,11 @@ class NumpyTokenizer:
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        self.all_special_tokens = _special_tokens(settings)
-        added = self.get_added_vocab()
-        if not self._follows(settings) or not set(self.all_special_tokens) <= added.keys():
+        tokens = self._tokenizer.get_added_tokens_decoder().values()
+        self.all_special_tokens = [token.content for token in tokens if token.special]
+        if not self._follows(settings):
             raise ValueError("its tokenizer is of another kind")
+        added = self.get_added_vocab()
         self.mask_token, self.unk_token = _name(settings["mask_token"]), _name(settings["unk_token"])
         self.mask_token_id, self.unk_token_id, self.pad_token_id = (
             added[_name(settings[f"{kind}_token"])] for kind in ("mask", "unk", "pad")
@@ -61,15 +62,6 @@ class NumpyTokenizer:
             and normalizer.clean_text
             and model.unk_token == _name(settings["unk_token"])
         )
-
-
-def _special_tokens(settings: dict[str, Any]) -> list[str]:
-    """All that the settings name, under whatever key."""
-    named = [settings[key] for key in settings if key.endswith("_token") and settings[key] is not None]
-    for key in ("additional_special_tokens", "extra_special_tokens"):
-        named += settings.get(key) or []
-    named += (settings.get("added_tokens_decoder") or {}).values()
-    return list(dict.fromkeys(_name(token) for token in named if isinstance(token, str | dict)))
 
 
 def _name(token: Any) -> str:
