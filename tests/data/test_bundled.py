@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from relvec.data.overlap import audit
+from relvec.data.overlap import audit, inflected, pairs_for_testing, without_testing
 from relvec.data.rated import RatedRelation, check_categories, check_relations
 from relvec.data.sources import load
 
@@ -15,8 +15,9 @@ def bundled() -> list[RatedRelation]:
 
 
 def test_there_are_enough_relations_and_categories(bundled: list[RatedRelation]) -> None:
-    assert len(bundled) >= 250
+    assert len(bundled) >= 500
     assert len({relation.category for relation in bundled}) >= 15
+    assert sum(len(relation.positives) for relation in bundled) >= 25_000
 
 
 def test_every_relation_has_enough_pairs_and_a_definition(bundled: list[RatedRelation]) -> None:
@@ -43,3 +44,16 @@ def test_no_pair_is_positive_in_two_relations(bundled: list[RatedRelation]) -> N
 def test_it_can_be_used_for_every_loss(bundled: list[RatedRelation]) -> None:
     check_relations(bundled)
     check_categories(bundled)
+
+
+def test_at_least_60_relations_of_all_large_categories_are_kept_for_testing(bundled: list[RatedRelation]) -> None:
+    kept = [relation for relation in bundled if relation.is_for_testing]
+    assert len(kept) >= 60
+    sizes = Counter(relation.category for relation in bundled)
+    assert {relation.category for relation in kept} >= {category for category, size in sizes.items() if size >= 4}
+
+
+def test_training_has_no_pair_kept_for_testing_in_any_order_or_form(bundled: list[RatedRelation]) -> None:
+    tested, trained = pairs_for_testing(bundled), without_testing(bundled)
+    assert not any(relation.is_for_testing for relation in trained)
+    assert not any(inflected(pair) in tested for relation in trained for pair in relation.pairs)

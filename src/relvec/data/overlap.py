@@ -1,4 +1,4 @@
-"""Training pairs that a benchmark has too (a fair evaluation has none), and what else is wrong with a dataset."""
+"""Training pairs that are tested on too (a fair evaluation has none), and what else is wrong with a dataset."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -109,14 +109,34 @@ def without_benchmarks(
     A relation left with fewer than two training positives goes. If it `needs_negatives`, so does one left without a
     training negative.
     """
-    known = {inflected(pair) for pair in benchmark_pairs(data_dir)}
+    fair = _without(relations, {inflected(pair) for pair in benchmark_pairs(data_dir)})
+    return [relation for relation in fair if not needs_negatives or split([relation], "train")[0].negatives]
 
+
+def pairs_for_testing(relations: Iterable[RatedRelation]) -> set[Pair]:
+    """The positives of the relations that are kept for testing, as `inflected` keys."""
+    return {inflected(pair) for relation in relations if relation.is_for_testing for pair in relation.positives}
+
+
+def without_testing(relations: Sequence[RatedRelation]) -> list[RatedRelation]:
+    """The relations to train on: none that is kept for testing, and no pair that is a positive of one.
+
+    A relation left with fewer than two training positives goes.
+
+    >>> twins = RatedRelation("twins", "", (("Castor", "Pollux"), ("Romulus", "Remus")), (), is_for_testing=True)
+    >>> pairs = ("Remus", "Romulus"), ("Cain", "Abel"), ("Jacob", "Esau"), ("Moses", "Aaron"), ("Atreus", "Thyestes")
+    >>> [len(relation.positives) for relation in without_testing([twins, RatedRelation("brothers", "", pairs, ())])]
+    [4]
+    """
+    tested = pairs_for_testing(relations)
+    if not tested:
+        return list(relations)
+    return _without((relation for relation in relations if not relation.is_for_testing), tested)
+
+
+def _without(relations: Iterable[RatedRelation], keys: Collection[Pair]) -> list[RatedRelation]:
     def kept(pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
-        return tuple(pair for pair in pairs if inflected(pair) not in known)
+        return tuple(pair for pair in pairs if inflected(pair) not in keys)
 
-    fair = [replace(r, positives=kept(r.positives), negatives=kept(r.negatives)) for r in relations]
-    return [
-        relation
-        for relation in fair
-        if has_training_positives(relation) and (not needs_negatives or split([relation], "train")[0].negatives)
-    ]
+    fair = (replace(r, positives=kept(r.positives), negatives=kept(r.negatives)) for r in relations)
+    return [relation for relation in fair if has_training_positives(relation)]

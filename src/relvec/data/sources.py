@@ -1,7 +1,7 @@
 """Training data by name, file, folder or hub id."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -35,6 +35,8 @@ class Source:
     hub_id: str = ""
     revision: str | None = None
     website: str = ""
+    symmetric_relations: tuple[str, ...] = ()
+    """Relations that hold in both directions, where the files do not say so."""
 
 
 SOURCES: dict[str, Source] = {
@@ -43,7 +45,7 @@ SOURCES: dict[str, Source] = {
         Source(
             name="bundled",
             description="relvec's own relations of many kinds, each with a definition and hard negatives",
-            licence="public domain",
+            licence="public domain, except what is made from WordNet (its own licence)",
             package_folder="relations",
         ),
         Source(
@@ -53,6 +55,8 @@ SOURCES: dict[str, Source] = {
             data_file="semeval2012/pairs.jsonl",
             hub_id="relbert/semeval2012_relational_similarity",
             website="https://sites.google.com/site/semeval2012task2",
+            # Similarity, coordinates, opposites and contiguity. Not 3c to 3e and 4f, where one word is the stronger.
+            symmetric_relations=("3a", "3b", "3f", "3g", "4a", "4b", "4c", "4d", "4e", "4g", "9e"),
         ),
     )
 }
@@ -81,7 +85,9 @@ def load(
     else:
         advice = did_you_mean(name, SOURCES, otherwise="check the path, or see `relvec data list`")
         raise RelvecError(f"There is no data {name}; {advice}.")
-    return read_rated(place, top=top, bottom=bottom, threshold=threshold)
+    relations = read_rated(place, top=top, bottom=bottom, threshold=threshold)
+    symmetric = SOURCES[name].symmetric_relations if name in SOURCES else ()
+    return [replace(relation, is_symmetric=True) if relation.name in symmetric else relation for relation in relations]
 
 
 def describe(name_or_path: str) -> str:
