@@ -18,7 +18,7 @@ from typing import Any
 from peer import HERE, environment, peer_python
 
 from relvec import RelBERT
-from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
+from relvec.data.benchmarks.analogy import datasets_with
 from relvec.io.files import read_lines
 from relvec.io.tables import json_rows
 
@@ -26,7 +26,7 @@ from relvec.io.tables import json_rows
 def questions(data_dir: Path, count: int | None) -> dict[str, dict[str, list[Any]]]:
     """The first questions of each part of each dataset, as the files hold them; SAT as a whole is a dataset too."""
     found: dict[str, dict[str, list[Any]]] = {}
-    for dataset in ANALOGY_DATASETS.values():
+    for dataset in datasets_with("test").values():
         parts = {}
         for part in ("valid", "test"):
             name, lines = read_lines(data_dir / "analogy" / dataset.folder / f"{part}.jsonl")

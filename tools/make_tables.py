@@ -76,7 +76,7 @@ def analogies() -> list[list[str]]:
     rows = []
     for dataset in ANALOGY_DATASETS.values():
         valid, test = dataset.counts["valid"], dataset.counts["test"]
-        where = f"`analogy/{dataset.folder}/{{valid,test}}.jsonl`"
+        where = f"`analogy/{dataset.folder}/{{valid,test}}.jsonl`" if dataset.collection.hub_id else "in this package"
         counts = ["-", str(valid + test)] if dataset.is_whole else [str(valid), str(test)]
         rows.append([f"`{dataset.name}`", dataset.title, *counts, where])
     return [["dataset", "", "valid", "test", "below the data folder"], *rows]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
-from relvec.data.benchmarks.analogy import ANALOGY_DATASETS
+from relvec.data.benchmarks.analogy import datasets_with
 from relvec.evaluation import mlp_grid
 from relvec.evaluation.records import load_predictions, load_records
 
@@ -31,7 +31,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def data_dir(tmp_path: Path) -> Path:
     """A data folder with all analogy datasets, a classification dataset and a mapping problem, each tiny."""
     root = tmp_path / "data"
-    for dataset in {dataset.folder for dataset in ANALOGY_DATASETS.values()}:
+    for dataset in {dataset.folder for dataset in datasets_with("test").values()}:
         folder = root / "analogy" / dataset
         folder.mkdir(parents=True)
         for part in ("valid", "test"):
@@ -51,7 +51,7 @@ def test_analogies_are_answered_and_kept(relvec: Relvec, tiny_folder: Path, data
     ways = ["--scoring", "forward", "--scoring", "bidirectional"]
     result = relvec("evaluate", "analogy", "--model", tiny_folder, "--data-dir", data_dir, *ways)
     assert result.code == 0, result.err
-    assert len(result.out.splitlines()) == 1 + 2 * len(ANALOGY_DATASETS)
+    assert len(result.out.splitlines()) == 1 + 2 * len(datasets_with("test"))
     records = load_records("runs")
     assert {record.metrics["accuracy"] for record in records} == {100.0}
     assert {record.dataset: record.metrics["questions"] for record in records}["sat_full"] == 2 * len(QUESTIONS)
@@ -309,3 +309,11 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     refused: Refused, data_dir: Path, arguments: list[str], message: str
 ) -> None:
     assert message in refused("evaluate", *arguments, "--data-dir", data_dir)
+
+
+def test_the_own_questions_need_no_other_data(relvec: Relvec) -> None:
+    result = relvec("evaluate", "analogy", "--baseline", "random", "--dataset", "bundled", "--part", "valid")
+    assert result.code == 0, result.err
+    first, second = (result.out.splitlines()[place].split("\t") for place in (1, 3))
+    assert first[0] == "bundled"
+    assert second[0] == "other"

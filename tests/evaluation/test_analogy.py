@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from relvec import RelBERT, RelvecError
 from relvec.data.benchmarks.analogy import Question
-from relvec.evaluation.analogy import Analogy, Prediction, metrics, predict
+from relvec.evaluation.analogy import Analogy, Prediction, by_distractor, metrics, predict
 from relvec.evaluation.systems import CosineSolver
 from relvec.model.cached_vectors import ModelVectors
 from relvec.pairs import Pair
@@ -140,3 +140,19 @@ def test_metrics_break_down_by_category_and_relation() -> None:
     assert found["by_category"]["Morphological"] == {"accuracy": 50.0, "questions": 2}
     assert found["by_relation"]["noun:plural"] == {"accuracy": 50.0, "questions": 2}
     assert metrics("mine", [answered("", 1.0)])["by_relation"] == {}
+
+
+def test_types_are_counted_over_the_questions_that_have_them() -> None:
+    choices = (("a", "b"), ("c", "d"), ("e", "f"))
+    questions = [
+        Question(("x", "y"), choices, 0, "", ("right", "scrambled", "other")),
+        Question(("x", "y"), choices, 1, "", ("scrambled", "right", "other")),
+        Question(("x", "y"), choices[:2], 0, "", ("right", "scrambled")),
+    ]
+    scores = [np.array([0.5, 0.9, 0.1]), np.array([0.3, 0.9, np.nan]), np.array([0.2, 0.2])]
+    found = by_distractor(questions, predict(questions, scores))
+    assert found.keys() == {"scrambled", "other"}
+    assert found["scrambled"]["questions"] == 3
+    assert found["scrambled"]["accuracy"] == pytest.approx(100 / 3)  # a tie is no win
+    assert found["scrambled"]["picked"] == pytest.approx(100 / 3)
+    assert (found["other"]["questions"], found["other"]["accuracy"], found["other"]["picked"]) == (2, 100, 0)

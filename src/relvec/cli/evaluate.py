@@ -16,6 +16,7 @@ from relvec.hub.catalogue import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from relvec.baselines.baseline import Context
+    from relvec.evaluation.records import Record
     from relvec.evaluation.systems import System
     from relvec.evaluation.task import Task
     from relvec.settings import Settings
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Score a model or a baseline on the benchmarks.", no_args_is_help=True)
 
 Template = Annotated[str | None, typer.Option(help="Another prompt for the model: 1 to 5, or a text.")]
-Pooling = Annotated[str | None, typer.Option(help="Another pooling for the model: average, average_no_mask or mask.")]
+Pooling = Annotated[str | None, typer.Option(help="Another pooling: average, average_no_mask, mask or last.")]
 Runs = Annotated[Path, typer.Option(help="The folder in which results are kept, for `relvec report`.")]
 Datasets = Annotated[
     list[str] | None, typer.Option("--dataset", help="A dataset by name or path, by default all; may be repeated.")
@@ -107,7 +108,18 @@ class EvaluationRun(Run):
             for record in records
         ]
         rows = [[cell(record) for cell in task.columns.values()] for record in records]
-        show(self.json, told, Table(list(task.columns), rows, f"{system.name}, {task.part} part"))
+        typed = [_distractor_table(record) for record in records if "by_distractor" in record.metrics]
+        show(self.json, told, Table(list(task.columns), rows, f"{system.name}, {task.part} part"), *typed)
+
+
+def _distractor_table(record: "Record") -> Table:
+    """How often the right answer scores above the wrong choices of each type, and how often these are picked."""
+    rows = [
+        [kind, f"{found['accuracy']:.1f}", "{:.1f}-{:.1f}".format(*found["interval"]), f"{found['picked']:.1f}"]
+        for kind, found in record.metrics["by_distractor"].items()
+    ]
+    title = f"{record.dataset}, {record.settings['scoring']}: the right answer above a wrong choice"
+    return Table(["wrong choice", "accuracy", "95 %", "picked"], rows, title)
 
 
 def typed_command() -> str:
@@ -136,7 +148,7 @@ def analogy(
     ] = None,
     run: EvaluationRun,
 ) -> None:
-    """Accuracy on analogy questions: SAT, U2, U4, Google, BATS."""
+    """Accuracy on analogy questions: SAT, U2, U4, Google, BATS, or `bundled`, the project's own."""
     from relvec.evaluation.analogy import Analogy
 
     other = None

@@ -80,6 +80,31 @@ def metrics(dataset: str, predictions: Sequence[Prediction]) -> dict[str, Any]:
     }
 
 
+def by_distractor(questions: Sequence[Question], predictions: Sequence[Prediction]) -> dict[str, dict[str, Any]]:
+    """For each type of wrong choice, in % of the questions that have it, with 95 % intervals:
+
+    `accuracy` is how often the right answer scores above it, `picked` how often it is the answer given.
+    """
+    beaten: dict[str, list[bool]] = {}
+    picked: dict[str, list[bool]] = {}
+    for question, prediction in zip(questions, predictions, strict=True):
+        scores = [-np.inf if score is None else score for score in prediction.scores]
+        for kind in {*question.types} - {question.types[question.answer]} if question.types else ():
+            places = [place for place, each in enumerate(question.types) if each == kind]
+            beaten.setdefault(kind, []).append(scores[question.answer] > max(scores[place] for place in places))
+            picked.setdefault(kind, []).append(prediction.predicted in places)
+    return {
+        kind: {
+            "accuracy": 100 * float(np.mean(beaten[kind])),
+            "interval": percent_interval(np.array(beaten[kind], dtype=float)),
+            "picked": 100 * float(np.mean(picked[kind])),
+            "picked_interval": percent_interval(np.array(picked[kind], dtype=float)),
+            "questions": len(beaten[kind]),
+        }
+        for kind in sorted(beaten)
+    }
+
+
 def _break_down(labels: Sequence[str], earned: NDArray[np.float64]) -> dict[str, dict[str, float]]:
     names = np.array(labels)
     return {
@@ -150,6 +175,8 @@ class Analogy(Task[list[Question]]):
         policy = system.out_of_vocabulary or self.out_of_vocabulary
         predictions = predict(data, solver.scores(data), policy, self._fallback_answers(dataset, data))
         found = metrics(dataset, predictions)
+        if distractors := by_distractor(data, predictions):
+            found["by_distractor"] = distractors
         # Only a solver with settings, perhaps tuned on the dataset, has a configuration.
         if configuration := getattr(solver, "configuration", None):
             found["configuration"] = configuration

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from relvec.data.benchmarks.registry import Benchmark, benchmarks_of, find_files
+from relvec.data.benchmarks.registry import ANALOGY, Benchmark, benchmarks_of, find_files
 from relvec.errors import RelvecError, one_of
 from relvec.io.tables import Part as Part
 from relvec.io.tables import Row, read_rows
@@ -13,6 +13,7 @@ from relvec.pairs import Pair, as_pair
 ANALOGY_DATASETS = benchmarks_of("analogy")
 
 _FORM = 'write {"stem": [a, b], "choice": [[c, d], ...], "answer": 0}'
+_TYPES = "give each choice a type, or none"
 
 
 @dataclass(frozen=True)
@@ -23,15 +24,18 @@ class Question:
     choices: tuple[Pair, ...]
     answer: int
     kind: str = ""
+    types: tuple[str, ...] = ()
+    """What each choice is, where the file says so: `right`, or how a wrong one tempts."""
 
 
 def datasets_with(part: str) -> dict[str, Benchmark]:
-    """The datasets that have a part; one that is both parts of another has none to choose by.
+    """The paper's datasets that have a part; one that is both parts of another has none to choose by.
 
     >>> list(datasets_with("valid"))
     ['sat', 'u2', 'u4', 'google', 'bats']
     """
-    return {name: dataset for name, dataset in ANALOGY_DATASETS.items() if part == "test" or not dataset.is_whole}
+    theirs = {name: dataset for name, dataset in ANALOGY_DATASETS.items() if dataset.collection is ANALOGY}
+    return {name: dataset for name, dataset in theirs.items() if part == "test" or not dataset.is_whole}
 
 
 def load_questions(name: str, part: Part = "test", data_dir: str | Path | None = None) -> list[Question]:
@@ -46,7 +50,7 @@ def load_questions(name: str, part: Part = "test", data_dir: str | Path | None =
 
 
 def read_questions(source: Any) -> list[Question]:
-    """Questions from a table: `stem`, `choice`, `answer` (counted from 0) and perhaps `prefix`, the kind."""
+    """Questions from a table: `stem`, `choice`, `answer` (counted from 0); perhaps `prefix`, the kind, and `types`."""
     return [as_question(row) for row in read_rows(source, "question")]
 
 
@@ -56,7 +60,11 @@ def as_question(row: Row) -> Question:
     answer = row.values.get("answer", "")
     if answer not in range(len(choices)):
         raise RelvecError(f"{where}the answer {answer!r} is none of the {len(choices)} choices; count them from 0.")
-    return Question(as_pair(row.items("stem", _FORM), f"{where}stem: "), choices, int(answer), row.label("prefix"))
+    types = tuple(map(str, row.items("types", _TYPES))) if row.values.get("types") is not None else ()
+    if types and len(types) != len(choices):
+        raise RelvecError(f"{where}{len(types)} types for {len(choices)} choices; {_TYPES}.")
+    stem = as_pair(row.items("stem", _FORM), f"{where}stem: ")
+    return Question(stem, choices, int(answer), row.label("prefix"), types)
 
 
 def category_of(dataset: str, kind: str) -> str:

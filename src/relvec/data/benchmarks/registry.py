@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from typing import Literal
 
@@ -19,13 +20,14 @@ class Collection:
     """Benchmarks of one task: where their files are below the data folder, and in a dataset of the hub.
 
     In the paths, `{name}`, `{title}` and `{part}` stand for those of a benchmark; `hub_parts` are parts that the hub
-    names otherwise. Without a `revision`, a commit of the dataset, the newest counts.
+    names otherwise. Without a `revision`, a commit of the dataset, the newest counts. Without a dataset of the hub, the
+    path is that of a file in this package.
     """
 
     task: Task
     path: str
-    hub_id: str
-    hub_path: str
+    hub_id: str = ""
+    hub_path: str = ""
     hub_parts: dict[str, str] = field(default_factory=dict)
     revision: str | None = None
 
@@ -33,6 +35,7 @@ class Collection:
 ANALOGY = Collection(
     "analogy", "analogy/{name}/{part}.jsonl", "relbert/analogy_questions", "dataset/{name}/{part}.jsonl"
 )
+OWN_ANALOGY = Collection("analogy", "questions/{part}.jsonl")
 CLASSIFICATION = Collection(
     "classification",
     "lexrel/{name}/{part}.jsonl",
@@ -71,6 +74,8 @@ class Benchmark:
     def file(self, part: str, data_dir: str | Path | None = None) -> Path:
         place = self.collection
         path = place.path.format(name=self.folder, part=part)
+        if not place.hub_id:
+            return Path(str(resources.files("relvec.data"))) / path
         hub_path = place.hub_path.format(name=self.folder, title=self.title, part=place.hub_parts.get(part, part))
         return benchmark_file(path, place.hub_id, hub_path, data_dir, place.revision)
 
@@ -121,6 +126,7 @@ _ALL = (
         categories={"I": "Morphological", "D": "Morphological", "E": "Semantic", "L": "Lexical"},
         relation_names=_BATS_NAMES,
     ),
+    Benchmark("bundled", "own questions", OWN_ANALOGY, {"valid": 696, "test": 1368}),
     Benchmark(
         "bless",
         "BLESS",
