@@ -11,6 +11,7 @@ Word = TypeVar("Word", bound=str)
 EXTRAS = {
     "accelerate": "train",
     "gensim": "evaluate",
+    "gguf": "large",
     "joblib": "evaluate",
     "matplotlib": "evaluate",
     "openai": "evaluate",

@@ -37,7 +37,9 @@ def one_by_one(model: TorchRelBERT, pairs: Any) -> np.ndarray:
         with torch.no_grad():
             output = model.encoder(input_ids=inputs["input_ids"]).last_hidden_state[0]
         is_mask = inputs["input_ids"][0] == model.tokenizer.mask_token_id
-        counted = {"average": is_mask | True, "average_no_mask": ~is_mask, "mask": is_mask}[model.pooling]
+        is_last = torch.arange(len(is_mask)) == len(is_mask) - 1
+        poolings = {"average": is_mask | True, "average_no_mask": ~is_mask, "mask": is_mask, "last": is_last}
+        counted = poolings[model.pooling]
         rows.append(output[counted].mean(dim=0).numpy())
     return np.stack(rows)
 

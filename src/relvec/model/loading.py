@@ -34,9 +34,9 @@ def quiet_transformers() -> Iterator[None]:
             transformers_logging.enable_progress_bar()
 
 
-def load_config(folder: Path) -> PretrainedConfig:
+def load_config(folder: Path, **changes: Any) -> PretrainedConfig:
     try:
-        return AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        return AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **changes)
     except Exception as error:  # each kind of broken setting has an error class of its own
         path = folder / "config.json"
         raise RelvecError(f"{path} describes no encoder ({_brief(error)}); use a folder of transformers.") from error
@@ -47,6 +47,8 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # the tokenizers library raises bare Exception for a broken file
         raise RelvecError(f"The tokenizer in {folder} cannot be read; save it there beside the model.") from error
+    if tokenizer.pad_token_id is None and tokenizer.eos_token is not None:
+        tokenizer.pad_token = tokenizer.eos_token  # a decoder never looks at what comes after a token
     if tokenizer.pad_token_id is None:
         raise RelvecError(f"The tokenizer in {folder} has no padding token; use an encoder's tokenizer.")
     return tokenizer

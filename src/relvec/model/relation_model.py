@@ -76,6 +76,7 @@ class RelBERT(ABC):
         few_pairs: bool = False,
         template: int | str | Template | None = None,
         pooling: str | None = None,
+        layers: int = 0,
         device: Any = None,
         dtype: Any = "float32",
         revision: str | None = None,
@@ -86,7 +87,8 @@ class RelBERT(ABC):
         The backend `auto` is torch where it is installed, else numpy. With `few_pairs`, it is numpy where numpy knows
         the model, because torch takes longer to import than a few pairs take to encode; a `device` or another `dtype`
         still asks for torch. A plain encoder that was never tuned on relations gets the paper's template 4 and
-        `average` pooling unless told otherwise. Whatever the type of the weights on disk, they are held as `dtype`.
+        `average` pooling unless told otherwise. Of its layers, the lowest `layers` are kept, or all. Whatever the type
+        of the weights on disk, they are held as `dtype`.
 
         >>> RelBERT.from_pretrained(tiny_model, pooling="mask").pooling
         'mask'
@@ -95,7 +97,7 @@ class RelBERT(ABC):
 
         if isinstance(dtype, str):
             one_of("dtype", dtype, DTYPES)
-        stored = StoredModel.find(model, revision, show_progress)
+        stored = StoredModel.find(model, revision, show_progress, layers)
         reason = ""
         for candidate in candidates(cls.backend or backend, few_pairs and device is None and dtype == "float32"):
             try:

@@ -41,14 +41,19 @@ class StoredModel:
     """Folders of adapters, the uppermost first."""
     base: Path
     """The folder of the plain encoder."""
+    changes: dict[str, Any]
+    """What was asked for otherwise than config.json has it."""
 
     @classmethod
-    def find(cls, model: str | Path, revision: str | None = None, show_progress: bool | None = None) -> Self:
-        """A model by name, folder or hub id; what is not here yet is fetched."""
+    def find(
+        cls, model: str | Path, revision: str | None = None, show_progress: bool | None = None, layers: int = 0
+    ) -> Self:
+        """A model by name, folder or hub id, perhaps its lowest `layers` only; what is not here yet is fetched."""
         folder = resolve(model, revision, show_progress)
         config = read_config(folder)
+        changes = _fewer_layers(config, layers) if layers else {}
         adapters, base = adapters_and_base(folder, show_progress)
-        return cls(Path(model).name, folder, config, relbert_config(folder), adapters, base)
+        return cls(Path(model).name, folder, config | changes, relbert_config(folder), adapters, base, changes)
 
     @property
     def kind(self) -> str:
@@ -78,6 +83,15 @@ def read_config(folder: Path) -> dict[str, Any]:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, TypeError, ValueError) as error:
         raise RelvecError(f"{path} describes no encoder ({error}); use a folder of transformers.") from error
+
+
+def _fewer_layers(config: dict[str, Any], count: int) -> dict[str, Any]:
+    """The settings of a configuration with so many layers; the weights of the others are then not loaded."""
+    layers = config.get("num_hidden_layers", 0)
+    if count > layers:
+        raise RelvecError(f"The base has {layers} layers, fewer than {count}; keep fewer, or 0 for all.")
+    kinds = config.get("layer_types")
+    return {"num_hidden_layers": count} | ({"layer_types": kinds[:count]} if kinds else {})
 
 
 def relbert_config(folder: Path) -> RelbertConfig | None:

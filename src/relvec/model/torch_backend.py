@@ -1,10 +1,11 @@
-"""The torch backend: every encoder of transformers, on any device, trainable."""
+"""The torch backend: every encoder and decoder of transformers, on any device, trainable."""
 
 import copy
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from threading import Barrier
 from typing import Any, Self, TypeVar
@@ -61,6 +62,9 @@ class TorchRelBERT(RelBERT):
         )
         self.encoder = encoder
         self.tokenizer: PreTrainedTokenizerBase = tokenizer
+        self._mask_token = -1 if tokenizer.mask_token_id is None else tokenizer.mask_token_id
+        # A decoder would keep what only the writing of further text reads.
+        self._options = {"use_cache": False} if "use_cache" in signature(encoder.forward).parameters else {}
 
     @classmethod
     def open(
@@ -68,7 +72,8 @@ class TorchRelBERT(RelBERT):
     ) -> Self:
         chosen_device = pick_device(device)
         chosen_dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
-        encoder, tokenizer = load_weights(stored.base, load_config(stored.folder)), load_tokenizer(stored.base)
+        config = load_config(stored.folder, **stored.changes)
+        encoder, tokenizer = load_weights(stored.base, config), load_tokenizer(stored.base)
         for adapter in reversed(stored.adapters):
             merge_adapter(encoder, adapter)
         torch.nn.Module.to(encoder, chosen_device, chosen_dtype)
@@ -156,8 +161,9 @@ class TorchRelBERT(RelBERT):
         """One batch through language model and pooling: [batch, dim], differentiable outside inference mode."""
         ids, is_token = self._padded(token_ids)
         is_full = len({len(tokens) for tokens in token_ids}) == 1  # then no mask need be added in every layer
-        output = self.encoder(input_ids=ids, attention_mask=None if is_full else is_token.long()).last_hidden_state
-        return pool(self.pooling, output, is_token, ids == self.tokenizer.mask_token_id)
+        mask = None if is_full else is_token.long()
+        output = self.encoder(input_ids=ids, attention_mask=mask, **self._options).last_hidden_state
+        return pool(self.pooling, output, is_token, ids == self._mask_token)
 
     def vectors_by_length(self, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:
         """As `vectors_of_tokens`, but pairs of like length go together: one long pair then pads only a few."""
