@@ -80,7 +80,12 @@ def test_patience_ends_a_run_and_a_resumed_one_takes_no_step_more(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("schedule", "rates"), [("linear", [0.5, 1.0, 0.8, 0.6, 0.4, 0.2]), ("constant", [0.5, 1.0, 1.0, 1.0, 1.0, 1.0])]
+    ("schedule", "rates"),
+    [
+        ("linear", [0.5, 1.0, 0.8, 0.6, 0.4, 0.2]),
+        ("constant", [0.5, 1.0, 1.0, 1.0, 1.0, 1.0]),
+        ("cooldown", [0.5, 1.0, 1.0, 1.0, 1.0, 0.5]),
+    ],
 )
 def test_the_learning_rate_rises_then_falls_or_stays_and_is_never_zero(schedule: str, rates: list[float]) -> None:
     loop = Toy(None, learning_rate=1.0, schedule=schedule)

@@ -39,10 +39,11 @@ def test_a_loss_has_numbers_and_switches() -> None:
         ({"loss_settings": {"temperature": 0}}, "temperature is 0; use a number above 0"),
         ({"loss_settings.same_category_negatives": 0.5}, "same_category_negatives is 0.5; give true or false"),
         ({"prompt": "found", "base": "mpnet"}, "The learned prompt found decides the base; leave it out"),
-        ({"schedule": "cosine"}, "choose linear or constant"),
+        ({"schedule": "cosine"}, "choose linear, constant or cooldown"),
         ({"relations_per_batch": 1}, "relations_per_batch is 1; use 2 or more"),
         ({"learning_rate": 0}, "above 0"),
         ({"seed": 2**32}, "seed is 4294967296; use 4294967295 or less"),
+        ({"base_dtype": "bfloat16", "lora_rank": 0}, "base_dtype is bfloat16, too coarse to train; set lora_rank"),
         ({"frozen_layers": 2}, "set lora_rank to 0"),
     ],
 )

@@ -26,7 +26,7 @@ from relvec.progress import progress_bar
 CHECKPOINT_NAME = "checkpoint.pt"
 VERSION = 2  # of what a run stores
 
-Schedule = Literal["linear", "constant"]
+Schedule = Literal["linear", "constant", "cooldown"]
 Scores = dict[str, float]
 """What an evaluation found, by name."""
 
@@ -54,8 +54,9 @@ class Course:
 class Loop(ABC):
     """A run of `steps` steps that changes `weights`; `job` is a checksum of all that decides it.
 
-    The learning rate rises over the first `warmup_steps`, then stays or falls linearly to nearly 0. Every
-    `evaluate_every` steps and at the end, the run is evaluated and saved to the file `checkpoint`, if there is one.
+    The learning rate rises over the first `warmup_steps`, then stays, falls linearly to nearly 0, or (`cooldown`) stays
+    and falls over the last third of the steps. Every `evaluate_every` steps and at the end, the run is evaluated and
+    saved to the file `checkpoint`, if there is one.
     """
 
     title = "Training"
@@ -87,10 +88,12 @@ class Loop(ABC):
         self.checkpoint, self._job = checkpoint, job
         self.course = Course()
         self.best: Mapping[str, Tensor] = {}
-        kind = "linear" if schedule == "linear" else "constant_with_warmup"
-        scheduler: Any = get_scheduler(
-            kind, self.optimizer, num_warmup_steps=warmup_steps, num_training_steps=steps + 1
-        )
+        kind, special = {
+            "linear": ("linear", None),
+            "constant": ("constant_with_warmup", None),
+            "cooldown": ("warmup_stable_decay", {"num_decay_steps": round(steps / 3), "decay_type": "linear"}),
+        }[schedule]
+        scheduler: Any = get_scheduler(kind, self.optimizer, warmup_steps, steps + 1, special)
         # Asked for by step, it needs no checkpoint, and neither the first nor the last step is one of rate 0.
         self._rate_factor = scheduler.lr_lambdas[0]
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, model_validator
 
 from relvec.errors import RelvecError
+from relvec.pooling import POOLINGS
 from relvec.settings import Place, Seed, Settings, Texts, setting
 from relvec.training.losses import LOSSES, checked_settings
 
@@ -27,7 +28,8 @@ class Recipe(Settings):
     base: Place = setting("mpnet", "the encoder, or the relation model, to start from: a name, a folder or a hub id")
     data: Texts = setting(lambda: ["bundled"], "rated pairs by name, file, folder or hub id, taken together")
     template: str = setting("[h] <mask> [t]", "1 to 5 for the paper's, or a text with `[h]`, `[t]` and `<mask>`")
-    pooling: str = setting("mask", "`average`, `average_no_mask` or `mask`")
+    pooling: str = setting("mask", f"the tokens that are averaged: {', '.join(POOLINGS)}")
+    layers: int = setting(0, "keep so many of the lowest layers of the base; 0 keeps all", ge=0)
     prompt: Place = setting("", "the folder of a learned prompt, which then decides base, template and pooling")
 
     loss: str = setting("contrastive", f"the loss: {', '.join(LOSSES)}")
@@ -35,6 +37,12 @@ class Recipe(Settings):
     relations_per_batch: int = setting(24, "without triples: relations in a step", ge=2)
     positives_per_relation: int = setting(4, "without triples: positives of each in a step", ge=2)
     negatives_per_relation: int = setting(1, "without triples: hard negatives of each in a step", ge=0)
+    scrambled_negatives_per_relation: int = setting(
+        0, "without triples: more negatives of each in a step, made by scrambling its own positives", ge=0
+    )
+    flip_relations: bool = setting(
+        False, "without triples: half of the time, the pairs of a relation with a direction are turned round"
+    )
     parents: bool = setting(False, "without triples: categories of several relations count as relations too")
     triples_per_batch: int = setting(
         16, "with triples: triples in a step, to which those within the batch are added", ge=2
@@ -52,14 +60,18 @@ class Recipe(Settings):
         gt=0,
     )
     warmup_steps: int = setting(10, "over how many steps the learning rate rises", ge=0)
-    schedule: Literal["linear", "constant"] = setting(
-        "linear", "`linear`: the learning rate falls to nearly 0; `constant`: it stays"
+    schedule: Literal["linear", "constant", "cooldown"] = setting(
+        "linear",
+        "`linear`: the learning rate falls to nearly 0; `constant`: it stays; `cooldown`: it falls over the last third",
     )
     weight_decay: float = setting(0.01, "the weight decay of AdamW", ge=0)
     max_gradient_norm: float = setting(1.0, "longer gradients are cut to this length", gt=0)
     dropout: bool = setting(True, "whether the encoder drops units in training")
     pairs_per_forward: int = setting(256, "pairs encoded at once; a larger batch is encoded in chunks", ge=1)
     mixed_precision: Literal["no", "bf16"] = setting("no", "`bf16` computes in half precision; weights stay float32")
+    base_dtype: Literal["float32", "bfloat16"] = setting(
+        "float32", "how the base is held; `bfloat16` needs `lora_rank`, whose weights stay float32"
+    )
 
     top: int = setting(10, "how many of the best rated pairs of a relation are positives")
     bottom: int = setting(10, "how many of the worst rated pairs of a relation are negatives")
@@ -69,7 +81,9 @@ class Recipe(Settings):
     exclude_benchmark_pairs: bool = setting(
         False, "leave out benchmark pairs, in any form (needs `--data-dir` or `RELVEC_DATA`)"
     )
+    train_on_held_out: bool = setting(False, "train on the relations that are kept for the own questions too")
 
+    validation_relations: int = setting(0, "how many relations the validation loss is taken of; 0 takes all", ge=0)
     evaluate_every: int = setting(50, "steps from one evaluation, and checkpoint, to the next", ge=1)
     patience: int = setting(0, "stop after so many evaluations without a lower loss; 0 trains to the end", ge=0)
     seed: Seed = setting(0, "decides every random choice")
@@ -79,6 +93,8 @@ class Recipe(Settings):
         self.loss_settings.update(checked_settings(self.loss, self.loss_settings))
         if not self.steps and not self.epochs:
             raise RelvecError("The run has no steps; set steps or epochs above 0.")
+        if self.base_dtype != "float32" and not self.lora_rank:
+            raise RelvecError(f"base_dtype is {self.base_dtype}, too coarse to train; set lora_rank above 0.")
         if self.frozen_layers and self.lora_rank:
             raise RelvecError("frozen_layers is for training all weights; set lora_rank to 0, or freeze none.")
         return self
@@ -128,8 +144,10 @@ def is_recipe_of(recipe: Recipe, saved: Mapping[str, Any]) -> bool:
     """
     steps = recipe.steps if recipe.epochs <= 0 else saved.get("steps", 0)
     wanted = recipe_record(recipe, steps)
-    # Older records left out whatever is 0 or false.
-    return saved == {name: value for name, value in wanted.items() if value or name in saved}
+    usual = Recipe().as_dict()
+    # Older records left out whatever is 0 or false, and lack settings that came later.
+    told = {name: value for name, value in wanted.items() if name in saved or (value and value != usual[name])}
+    return bool(saved) and saved == told
 
 
 def saved_recipe(folder: Path) -> dict[str, Any]:

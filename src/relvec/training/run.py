@@ -4,13 +4,21 @@ from pathlib import Path
 
 from accelerate.state import PartialState
 
-from relvec.data.overlap import benchmark_folder, without_benchmarks
+from relvec.data.overlap import (
+    benchmark_folder,
+    benchmark_pairs,
+    inflected,
+    pairs_for_testing,
+    without_benchmarks,
+    without_testing,
+)
 from relvec.data.rated import RatedRelation, check_categories, check_relations, exclude, split
-from relvec.data.sources import load
+from relvec.data.sources import DEFAULT_SOURCE, load
 from relvec.errors import RelvecError
 from relvec.io.files import expanded
 from relvec.model.adapter import as_folder
 from relvec.model.torch_backend import TorchRelBERT
+from relvec.pairs import Pair
 from relvec.prompts import Template
 from relvec.prompts.learned import PromptResult
 from relvec.training.loop import Course
@@ -40,6 +48,8 @@ def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[R
         for name in recipe.data
         for relation in load(name, data_dir=data_dir, top=recipe.top, bottom=recipe.bottom, threshold=recipe.threshold)
     ]
+    if not recipe.train_on_held_out:
+        relations = without_testing(relations)
     relations = exclude(relations, recipe.exclude_categories, recipe.exclude_relations)
     if recipe.exclude_benchmark_pairs:
         relations = without_benchmarks(relations, benchmark_folder(data_dir), needs_negatives=needs_triples)
@@ -47,6 +57,16 @@ def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[R
     if needs_triples:
         check_categories(relations)
     return relations
+
+
+def excluded_keys(recipe: Recipe, data_dir: str | Path | None = None) -> set[Pair]:
+    """Pairs that no scrambled negative may be: those of benchmarks and those kept for testing, as `inflected` keys."""
+    keys: set[Pair] = set()
+    if recipe.exclude_benchmark_pairs:
+        keys |= {inflected(pair) for pair in benchmark_pairs(benchmark_folder(data_dir))}
+    if not recipe.train_on_held_out:
+        keys |= pairs_for_testing(load(DEFAULT_SOURCE))
+    return keys
 
 
 def make_trainer(recipe: Recipe, output: str | Path, data_dir: str | Path | None = None) -> Trainer:
@@ -61,8 +81,16 @@ def make_trainer(recipe: Recipe, output: str | Path, data_dir: str | Path | None
     if recipe.parents:
         train, valid = with_parents(train), with_parents(valid)
     # On the CPU first: the trainer gives each process a device of its own.
-    model = TorchRelBERT.from_pretrained(recipe.base, template=template, pooling=recipe.pooling, device="cpu")
-    return Trainer(model, train, valid, recipe, output)
+    model = TorchRelBERT.from_pretrained(
+        recipe.base,
+        template=template,
+        pooling=recipe.pooling,
+        layers=recipe.layers,
+        device="cpu",
+        dtype=recipe.base_dtype,
+    )
+    excluded = excluded_keys(recipe, data_dir) if recipe.scrambled_negatives_per_relation else ()
+    return Trainer(model, train, valid, recipe, output, excluded)
 
 
 def with_prompt(recipe: Recipe) -> tuple[Recipe, Template]:

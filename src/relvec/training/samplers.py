@@ -14,8 +14,10 @@ from relvec.data.rated import RatedRelation
 from relvec.errors import RelvecError
 from relvec.pairs import Pair
 from relvec.training.batch import Batch, category_triples, in_batch_triples, relation_triples
+from relvec.training.scrambling import Scrambler
 
 VALIDATION_PAIRS = 2
+FLIP_PROBABILITY = 0.5
 
 Item = tuple[Pair, int, bool]
 """A pair, the number of its relation, and whether it is a positive of it."""
@@ -28,12 +30,28 @@ class Sampler(Protocol):
 
 
 class RelationBatches:
-    """R relations x K positives (+ hard negatives); an epoch goes through every relation, in an order of its own."""
+    """R relations x K positives (+ hard negatives); an epoch goes through every relation, in an order of its own.
+
+    `scrambled` more negatives of each are made of its own positives. With `flips`, all pairs of an asymmetric relation
+    are turned round half of the time. It then counts as another relation, in a category of its own, with its number
+    plus the number of relations.
+    """
 
     def __init__(
-        self, relations: Sequence[RatedRelation], relations_per_batch: int, positives: int, negatives: int, seed: int
+        self,
+        relations: Sequence[RatedRelation],
+        relations_per_batch: int,
+        positives: int,
+        negatives: int,
+        seed: int,
+        *,
+        scrambled: int = 0,
+        scrambler: Scrambler | None = None,
+        flips: bool = False,
     ) -> None:
-        self._relations = relations
+        turned = [replace(each, category=f"{each.category}, turned" if each.category else "") for each in relations]
+        self._relations, self._both_ways, self._flips = relations, [*relations, *turned], flips
+        self._scrambled, self._scrambler = scrambled, scrambler or Scrambler(relations)
         self._size = min(relations_per_batch, len(relations))
         self._positives, self._negatives = positives, negatives
         self._seed = seed
@@ -48,9 +66,14 @@ class RelationBatches:
         items: list[Item] = []
         for number in chosen:
             relation = self._relations[number]
-            items += [(pair, number, True) for pair in _some(relation.positives, self._positives, generator)]
-            items += [(pair, number, False) for pair in _some(relation.negatives, self._negatives, generator)]
-        return make_batch(self._relations, items)
+            own = [(pair, number, True) for pair in _some(relation.positives, self._positives, generator)]
+            own += [(pair, number, False) for pair in _some(relation.negatives, self._negatives, generator)]
+            made = self._scrambler(relation, self._scrambled, generator)
+            own += [(pair, number, False) for pair in made if pair not in relation.negatives]
+            if self._flips and not relation.is_symmetric and torch.rand(1, generator=generator) < FLIP_PROBABILITY:
+                own = [((tail, head), number + len(self._relations), good) for (head, tail), _, good in own]
+            items += own
+        return make_batch(self._both_ways, items)
 
 
 class TripleBatches:
@@ -145,7 +168,13 @@ def with_parents(relations: Sequence[RatedRelation]) -> list[RatedRelation]:
         if relation.category:
             categories.setdefault(relation.category, []).append(relation)
     parents = [
-        RatedRelation(f"parent {name}", "", tuple(dict.fromkeys(p for r in children for p in r.positives)), ())
+        RatedRelation(
+            f"parent {name}",
+            "",
+            tuple(dict.fromkeys(pair for relation in children for pair in relation.positives)),
+            (),
+            is_symmetric=any(relation.is_symmetric for relation in children),  # then it has no one direction
+        )
         for name, children in categories.items()
         if len(children) > 1
     ]

@@ -7,7 +7,7 @@ dropout the result equals that of one large pass; with it, each chunk drops unit
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +24,21 @@ from relvec.io.files import expanded
 from relvec.model.adapter import check_beside_base
 from relvec.model.saving import check_model_output
 from relvec.model.torch_backend import TorchRelBERT
+from relvec.pairs import Pair
 from relvec.training.encoder_training import EncoderTraining
+from relvec.training.gradients import drops_units, gradients_by_threads
 from relvec.training.loop import CHECKPOINT_NAME, Course, Scores, job_of
 from relvec.training.losses import LOSSES, make_loss
 from relvec.training.recipe import Recipe, is_recipe_of, recipe_record, saved_recipe
 from relvec.training.samplers import RelationBatches, Sampler, TripleBatches, validation_batch
+from relvec.training.scrambling import Scrambler
 
 LOGS_NAME = "logs"
 VALID_LOSS = "valid loss"
 
 
 class Trainer(EncoderTraining):
-    """Fine-tunes a RelBERT on relations; see `Recipe` for the choices."""
+    """Fine-tunes a RelBERT on relations; see `Recipe` for the choices. No scrambled negative has an `excluded` key."""
 
     score = VALID_LOSS
 
@@ -46,6 +49,7 @@ class Trainer(EncoderTraining):
         valid: Sequence[RatedRelation],
         recipe: Recipe,
         output: str | Path,
+        excluded: Collection[Pair] = (),
     ) -> None:
         self.model, self.recipe, self.output = model, recipe, expanded(output)
         self.relations = train
@@ -63,8 +67,9 @@ class Trainer(EncoderTraining):
         torch.nn.Module.to(model.encoder, device)
         torch.manual_seed(recipe.seed)
         self.loss = make_loss(recipe.loss, model.dim, **recipe.loss_settings).to(device)
-        self.sampler = self._make_sampler(train)
-        self.validation = validation_batch(train, valid).to(device)
+        self.sampler = self._make_sampler(train, Scrambler([*train, *valid], excluded))
+        every = math.ceil(len(train) / recipe.validation_relations) if recipe.validation_relations else 1
+        self.validation = validation_batch(train[::every], valid[::every]).to(device)
         freeze_layers(model, recipe.frozen_layers)
         super().__init__(
             model,
@@ -91,7 +96,7 @@ class Trainer(EncoderTraining):
             problem = f"{self.output} holds a finished model of another recipe"
             raise RelvecError(f"{problem}; choose another output, or remove it.")
 
-    def _make_sampler(self, relations: Sequence[RatedRelation]) -> Sampler:
+    def _make_sampler(self, relations: Sequence[RatedRelation], scrambler: Scrambler) -> Sampler:
         recipe = self.recipe
         if LOSSES[recipe.loss].needs_triples:
             return TripleBatches(relations, recipe.triples_per_batch, recipe.seed)
@@ -101,6 +106,9 @@ class Trainer(EncoderTraining):
             recipe.positives_per_relation,
             recipe.negatives_per_relation,
             recipe.seed,
+            scrambled=recipe.scrambled_negatives_per_relation,
+            scrambler=scrambler,
+            flips=recipe.flip_relations,
         )
 
     def gradients(self, step: int) -> float:
@@ -119,6 +127,8 @@ class Trainer(EncoderTraining):
                 return model.vectors_by_length([token_ids[row] for row in chunks[chunk].tolist()]).float()
 
         if accelerator.num_processes == len(chunks) == 1:
+            if accelerator.device.type == "cpu" and not drops_units(model.encoder):
+                return gradients_by_threads(model, self.loss, batch, accelerator)
             value: Tensor = self.loss(encoded(0)[batch.row], batch)
             accelerator.backward(value)
             return float(value.detach())
