@@ -11,7 +11,7 @@ from stopwatch import Stopwatch
 from relvec.data.readers import read_rated
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
-from relvec.training.loop import Scores
+from relvec.training.loop import NamedScores
 from relvec.training.recipe import Recipe
 from relvec.training.trainer import Trainer
 
@@ -23,7 +23,7 @@ class TimedTrainer(Trainer):
     seconds: list[float]
     pairs: list[Pair]
 
-    def evaluate(self) -> Scores:
+    def evaluate(self) -> NamedScores:
         self.seconds.append(self.clock.seconds())
         with self.clock.pause():
             np.save(self.output / f"vectors-{len(self.seconds) - 1}.npy", self.model.encode(self.pairs))

@@ -18,10 +18,10 @@ from relvec.baselines.proportion import (
     MarginalPerplexity,
     MutualInformation,
     Perplexity,
+    PerplexityTable,
     ProportionScore,
     ProportionSettings,
     Score,
-    Table,
     aggregate,
     in_template,
     log_perplexity_tables,
@@ -135,7 +135,7 @@ def test_a_choice_that_is_as_natural_in_a_wrong_order_loses_by_beta() -> None:
     assert answers(ProportionScore(model, with_negatives).scores(QUESTIONS)) == RIGHT
 
 
-def plain_score(name: str, f: Table, i: int, alphas: Sequence[float], way: str) -> float:
+def plain_score(name: str, f: PerplexityTable, i: int, alphas: Sequence[float], way: str) -> float:
     """The formulas of the docstrings, one number at a time."""
     whole, head, tail = f.sum(), f[i].sum(), f[:, i].sum()
     ppl = -math.log(f[i, i] / sum(f[k, k] for k in range(len(f))))

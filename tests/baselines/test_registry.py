@@ -16,7 +16,7 @@ from relvec.baselines.proportion_tuning import Grid
 from relvec.baselines.registry import BASELINES, chosen_settings
 from relvec.data.benchmarks.analogy import Question
 from relvec.errors import RelvecError
-from relvec.evaluation.analogy import Analogy
+from relvec.evaluation.analogy import AnalogyTask
 from relvec.evaluation.classification import pair_features
 from relvec.evaluation.records import Record
 from relvec.evaluation.systems import System
@@ -66,7 +66,7 @@ def build(baseline: str, settings: dict[str, str] | None = None, task: str = "an
 
 
 def evaluated(system: System) -> Record:
-    (record,) = run_task(Analogy(), system, {"u2": QUESTIONS}, "runs")
+    (record,) = run_task(AnalogyTask(), system, {"u2": QUESTIONS}, "runs")
     return record
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from relvec import RelBERT, RelvecError
 from relvec.data.benchmarks.analogy import Question
-from relvec.evaluation.analogy import Analogy, Prediction, by_distractor, metrics, predict
+from relvec.evaluation.analogy import AnalogyTask, Prediction, by_distractor, metrics, predict
 from relvec.evaluation.systems import CosineSolver
 from relvec.model.cached_vectors import ModelVectors
 from relvec.pairs import Pair
@@ -103,7 +103,7 @@ def test_an_unknown_question_counts_by_the_policy() -> None:
 
 def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(RelvecError, match="Unknown policy 'skip'; choose one of wrong, chance, fallback"):
-        Analogy(out_of_vocabulary="skip")  # type: ignore[arg-type]
+        AnalogyTask(out_of_vocabulary="skip")  # type: ignore[arg-type]
 
 
 def test_ties_go_to_the_first_choice_and_are_counted() -> None:

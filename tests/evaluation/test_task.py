@@ -16,14 +16,14 @@ from relvec.data.sources import load
 from relvec.errors import RelvecError
 from relvec.evaluation import evaluate, mlp_grid
 from relvec.evaluation import task as task_module
-from relvec.evaluation.analogy import Analogy, Fallback
-from relvec.evaluation.classification import Classification, Parts
+from relvec.evaluation.analogy import AnalogyTask, Fallback
+from relvec.evaluation.classification import ClassificationTask, Parts
 from relvec.evaluation.fine_tuning import FineTuning
-from relvec.evaluation.mapping import RelationMapping
+from relvec.evaluation.mapping import MappingTask
 from relvec.evaluation.records import RECORDS_NAME, Record, load_predictions, load_records
 from relvec.evaluation.systems import Scores, System, vector_system
 from relvec.evaluation.task import Task, percent_interval, run_task
-from relvec.evaluation.validation_loss import ValidationLoss
+from relvec.evaluation.validation_loss import LossTask
 from relvec.model import cached_vectors
 from relvec.model.cached_vectors import ModelVectors
 from relvec.pairs import Pair
@@ -89,7 +89,7 @@ def records(task: Task[Any], system: System, data: dict[str, Any], runs: Path) -
 
 
 def test_each_dataset_is_saved_before_the_next_begins(model: System, runs: Path) -> None:
-    found = run_task(Analogy(), model, {"u2": QUESTIONS, "u4": QUESTIONS}, runs, command="relvec x")
+    found = run_task(AnalogyTask(), model, {"u2": QUESTIONS, "u4": QUESTIONS}, runs, command="relvec x")
     first = next(found)
     assert [record.dataset for record in load_records(runs)] == ["u2"]
     second = next(found)
@@ -100,37 +100,37 @@ def test_each_dataset_is_saved_before_the_next_begins(model: System, runs: Path)
 
 
 def test_what_a_solver_was_tuned_to_is_in_each_record(model: System, runs: Path) -> None:
-    tuned = records(Analogy(), knowing(), {"u2": QUESTIONS, "u4": QUESTIONS}, runs)
+    tuned = records(AnalogyTask(), knowing(), {"u2": QUESTIONS, "u4": QUESTIONS}, runs)
     assert [record.metrics["configuration"]["tuned_on"] for record in tuned] == ["u2", "u4"]
-    (plain,) = records(Analogy(), model, {"u2": QUESTIONS}, runs)
+    (plain,) = records(AnalogyTask(), model, {"u2": QUESTIONS}, runs)
     assert "configuration" not in plain.metrics
 
 
 def test_the_fallback_is_named_in_the_record_and_gives_the_answers(runs: Path) -> None:
     for name, answer, accuracy in (("saved.jsonl:pmi", 0, 100.0), ("PMI", 1, 50.0)):
-        task = Analogy(out_of_vocabulary="fallback", fallback=Fallback(name, _always(answer)))
+        task = AnalogyTask(out_of_vocabulary="fallback", fallback=Fallback(name, _always(answer)))
         (record,) = records(task, knowing(), {"u2": QUESTIONS}, runs)
         assert record.settings["fallback"] == name
         assert record.metrics["accuracy"] == accuracy
     assert len(load_records(runs)) == 2  # another fallback is another result
     with pytest.raises(RelvecError, match="--out-of-vocabulary fallback and --fallback go together; give both"):
-        Analogy(out_of_vocabulary="fallback")
+        AnalogyTask(out_of_vocabulary="fallback")
 
 
 def test_a_system_can_decide_how_unknown_words_count_and_then_has_no_fallback(runs: Path) -> None:
     chance = knowing(out_of_vocabulary="chance")
-    (record,) = records(Analogy(out_of_vocabulary="wrong"), chance, {"u2": QUESTIONS}, runs)
+    (record,) = records(AnalogyTask(out_of_vocabulary="wrong"), chance, {"u2": QUESTIONS}, runs)
     assert record.settings == {"scoring": "forward", "out_of_vocabulary": "chance"}
     assert record.metrics["accuracy"] == 75
-    task = Analogy(out_of_vocabulary="fallback", fallback=Fallback("PMI", _always(0)))
+    task = AnalogyTask(out_of_vocabulary="fallback", fallback=Fallback("PMI", _always(0)))
     with pytest.raises(RelvecError, match=r"^knowing has no unknown words for the answers of PMI"):
         records(task, chance, {"u2": QUESTIONS}, runs)
 
 
 def test_no_word_of_a_benchmark_and_no_folder_is_in_a_record(model: System, runs: Path) -> None:
-    records(Analogy(), model, {"sat": QUESTIONS, "/home/me/mine.jsonl": QUESTIONS}, runs)
-    records(Classification(jobs=1), model, {"../root09": ONE["one"]}, runs)
-    records(RelationMapping(), model, {"~/problems.jsonl": [PROBLEM]}, runs)
+    records(AnalogyTask(), model, {"sat": QUESTIONS, "/home/me/mine.jsonl": QUESTIONS}, runs)
+    records(ClassificationTask(jobs=1), model, {"../root09": ONE["one"]}, runs)
+    records(MappingTask(), model, {"~/problems.jsonl": [PROBLEM]}, runs)
     text = (runs / RECORDS_NAME).read_text()
     words = {word for pair in (*PAIRS.pairs, *(choice for q in QUESTIONS for choice in q.choices)) for word in pair}
     assert words.isdisjoint(re.findall(r"\w+", text))
@@ -142,17 +142,17 @@ def test_no_word_of_a_benchmark_and_no_folder_is_in_a_record(model: System, runs
 def test_a_classification_that_has_its_record_is_not_done_again(
     model: System, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = records(Classification(jobs=1), model, ONE, runs)
+    first = records(ClassificationTask(jobs=1), model, ONE, runs)
 
     def evaluated(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Classification, "run", evaluated)
-    assert records(Classification(jobs=1), model, ONE, runs) == first
+    monkeypatch.setattr(ClassificationTask, "run", evaluated)
+    assert records(ClassificationTask(jobs=1), model, ONE, runs) == first
     with pytest.raises(KeyboardInterrupt):
-        records(Classification(jobs=1, seed=1), model, ONE, runs)
+        records(ClassificationTask(jobs=1, seed=1), model, ONE, runs)
     with pytest.raises(KeyboardInterrupt):
-        records(Classification(jobs=1), model, {"one": {"train": PAIRS, "test": OTHERS}}, runs)
+        records(ClassificationTask(jobs=1), model, {"one": {"train": PAIRS, "test": OTHERS}}, runs)
 
 
 def test_both_directions_of_all_parts_are_encoded_once_over_all_datasets(
@@ -171,7 +171,7 @@ def test_both_directions_of_all_parts_are_encoded_once_over_all_datasets(
         "one": {"train": PAIRS, "valid": OTHERS, "test": PAIRS},
         "two": {"train": OTHERS, "test": PAIRS},
     }
-    records(Classification(jobs=1), model, datasets, runs)
+    records(ClassificationTask(jobs=1), model, datasets, runs)
     distinct = {way for head, tail in (*PAIRS.pairs, *OTHERS.pairs) for way in ((head, tail), (tail, head))}
     assert sorted(encoded) == sorted(distinct)
 
@@ -192,16 +192,16 @@ def test_a_kill_loses_no_more_than_one_step_of_encoding(
     monkeypatch.setattr(tiny, "encode", killed)
     datasets: Datasets = {"one": {"train": PAIRS, "test": OTHERS}}
     with pytest.raises(KeyboardInterrupt):
-        records(Classification(jobs=1), model, datasets, runs)
+        records(ClassificationTask(jobs=1), model, datasets, runs)
     most = 99
-    records(Classification(jobs=1), model, datasets, runs)
+    records(ClassificationTask(jobs=1), model, datasets, runs)
     pairs = [pair for step in encoded for pair in step]
     assert len(pairs) == len(set(pairs)) == 8
 
 
 def test_fine_tuning_is_told_apart_from_frozen_vectors(model: System, runs: Path) -> None:
-    (frozen,) = records(Classification(jobs=1), model, ONE, runs)
-    (tuned,) = records(Classification(fine_tuning=FineTuning(epochs=1)), model, ONE, runs)
+    (frozen,) = records(ClassificationTask(jobs=1), model, ONE, runs)
+    (tuned,) = records(ClassificationTask(fine_tuning=FineTuning(epochs=1)), model, ONE, runs)
     assert (frozen.settings["classifier"], tuned.settings["classifier"]) == ("mlp", "fine-tuned")
     assert load_records(runs) == [frozen, tuned]
     assert not list((runs / "work").glob("*"))
@@ -209,7 +209,7 @@ def test_fine_tuning_is_told_apart_from_frozen_vectors(model: System, runs: Path
 
 def test_a_label_is_excluded_from_the_datasets_that_have_it(model: System, runs: Path) -> None:
     datasets: Datasets = {**ONE, "three": {"train": THREE, "test": THREE}}
-    found = records(Classification(jobs=1, exclude_labels=["synonym", "synonym"]), model, datasets, runs)
+    found = records(ClassificationTask(jobs=1, exclude_labels=["synonym", "synonym"]), model, datasets, runs)
     assert [record.settings.get("without") for record in found] == [None, "synonym"]
     assert found[1].metrics["pairs"] == {"train": 3, "test": 3}
 
@@ -218,9 +218,9 @@ def test_a_dataset_that_cannot_be_classified_is_named_before_any_work(model: Sys
     same = LabelledPairs(PAIRS.pairs, ("synonym",) * len(PAIRS.pairs))
     datasets: Datasets = {**ONE, "bad": {"train": same, "test": same}}
     with pytest.raises(RelvecError, match=r"^bad: All training pairs have the same label"):
-        records(Classification(), model, datasets, runs)
+        records(ClassificationTask(), model, datasets, runs)
     with pytest.raises(RelvecError, match=r"^There is no label 'synonyms' to exclude; did you mean 'synonym'"):
-        records(Classification(exclude_labels=["synonyms"]), model, datasets, runs)
+        records(ClassificationTask(exclude_labels=["synonyms"]), model, datasets, runs)
     assert not runs.exists()
 
 
@@ -233,19 +233,19 @@ def test_unfinished_work_is_no_record_and_is_not_done_again(
     with monkeypatch.context() as patched:
         patched.setattr(task_module, "save_record", kill)
         with pytest.raises(KeyboardInterrupt):
-            records(Classification(jobs=1), model, ONE, runs)
+            records(ClassificationTask(jobs=1), model, ONE, runs)
     assert not runs.exists()
     monkeypatch.setattr(mlp_grid, "_fit", kill)
-    records(Classification(jobs=1), model, ONE, runs)
+    records(ClassificationTask(jobs=1), model, ONE, runs)
     assert len(load_records(runs)) == 1
 
 
 def test_mapping_and_loss_have_records(model: System, runs: Path) -> None:
-    (mapped,) = records(RelationMapping(), model, {"mine": [PROBLEM]}, runs)
+    (mapped,) = records(MappingTask(), model, {"mine": [PROBLEM]}, runs)
     assert (mapped.metrics["pairs"], mapped.metrics["out_of_vocabulary"]) == (4, 0)
     assert load_predictions(mapped, runs)[0]["source"] == ["cat", "oak"]
     relations = load("bundled")[:10]
-    lost, _ = records(ValidationLoss(), model, {"bundled": relations, "/home/me/bundled": relations}, runs)
+    lost, _ = records(LossTask(), model, {"bundled": relations, "/home/me/bundled": relations}, runs)
     assert (lost.dataset, lost.part, lost.settings) == ("bundled", "valid", {"loss": "triplet"})
     assert [record.task for record in load_records(runs)] == ["mapping", "loss", "loss"]
 
@@ -253,11 +253,11 @@ def test_mapping_and_loss_have_records(model: System, runs: Path) -> None:
 @pytest.mark.parametrize(
     ("task", "system", "message"),
     [
-        (Analogy(scoring="reverse"), knowing(), "knowing compares no vectors, so reverse scoring means nothing"),
-        (Classification(), knowing(), "knowing answers questions but has no vectors; choose a model"),
-        (RelationMapping(), knowing(), "knowing answers questions but has no vectors; choose a model"),
-        (Classification(fine_tuning=FineTuning()), vector_system(Table(), {}), "table has no encoder to fine-tune"),
-        (ValidationLoss(), vector_system(Table(), {}), "table is no model and has no loss; choose a model"),
+        (AnalogyTask(scoring="reverse"), knowing(), "knowing compares no vectors, so reverse scoring means nothing"),
+        (ClassificationTask(), knowing(), "knowing answers questions but has no vectors; choose a model"),
+        (MappingTask(), knowing(), "knowing answers questions but has no vectors; choose a model"),
+        (ClassificationTask(fine_tuning=FineTuning()), vector_system(Table(), {}), "table has no encoder to fine-tune"),
+        (LossTask(), vector_system(Table(), {}), "table is no model and has no loss; choose a model"),
     ],
 )
 def test_what_a_system_cannot_do_is_refused(task: Task[Any], system: System, message: str, runs: Path) -> None:

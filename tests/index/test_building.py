@@ -12,7 +12,7 @@ import pytest
 
 from relvec import RelBERT, RelvecError
 from relvec.index import PairIndex, build_index, extend_index
-from relvec.index.storage import writing
+from relvec.index.storage import writing_index
 from relvec.model import cached_vectors
 
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("Paris", "France"), ("cats", "dogs"), ("a", "b")]
@@ -122,7 +122,7 @@ def test_an_impossible_build_is_refused_before_encoding(
 def test_a_second_build_is_refused_and_an_addition_waits(tiny: RelBERT, tmp_path: Path) -> None:
     build_index(tiny, PAIRS[:2], tmp_path / "my.index")
     adding = Thread(target=extend_index, args=(tiny, PAIRS, tmp_path / "my.index"))
-    with writing(tmp_path / "my.index"):
+    with writing_index(tmp_path / "my.index"):
         with pytest.raises(RelvecError, match="Another run is writing"):
             build_index(tiny, PAIRS, tmp_path / "my.index")
         adding.start()

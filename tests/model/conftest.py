@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from relvec.model.adapter import CONFIG_NAME, KEY_PREFIX, WEIGHTS_NAME
-from relvec.model.numpy_backend.network import ARCHITECTURES
+from relvec.model.numpy_backend.transformer import ARCHITECTURES
 
 
 def write_adapter(folder: Path, base: Path, seed: int = 1) -> Path:

@@ -20,7 +20,7 @@ from relvec.hub.catalogue import BUNDLED_MODELS
 from relvec.index.pair_index import PairIndex
 from relvec.model.adapter import WEIGHTS_NAME
 from relvec.model.numpy_backend.model import NumpyRelBERT
-from relvec.model.numpy_backend.network import ARCHITECTURES
+from relvec.model.numpy_backend.transformer import ARCHITECTURES
 from relvec.model.torch_backend import TorchRelBERT
 
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("cats", "dogs")]

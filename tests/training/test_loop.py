@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from relvec.errors import RelvecError
-from relvec.training.loop import CHECKPOINT_NAME, Loop, Scores, put_back
+from relvec.training.loop import CHECKPOINT_NAME, Loop, NamedScores, put_back
 
 TARGET = torch.tensor([3.0, -1.0])
 QUICK: dict[str, Any] = {"steps": 6, "evaluate_every": 2, "learning_rate": 0.1, "warmup_steps": 2}
@@ -33,7 +33,7 @@ class Toy(Loop):
         loss.backward()
         return loss.item()
 
-    def evaluate(self) -> Scores:
+    def evaluate(self) -> NamedScores:
         return {"distance": float((self.point - TARGET).norm().detach())}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, load_labelled
 from relvec.errors import RelvecError
-from relvec.evaluation.classification import Classification
+from relvec.evaluation.classification import ClassificationTask
 from relvec.evaluation.records import Record, file_name
 from relvec.evaluation.systems import model_facts, vector_system
 from relvec.evaluation.task import run_task
@@ -24,7 +24,7 @@ from relvec.training.run import load_relations, train, with_prompt
 _CLASSES = ("random", "meronym", "event", "hypernym", "co-hyponym", "attribute", "possession", "antonym", "synonym")
 _AVERAGES = ("macro", "micro")
 
-Scores = dict[str, float]
+ClassScores = dict[str, float]
 """F1 (%) of each class, and `macro` and `micro`."""
 
 
@@ -33,8 +33,8 @@ class UnseenCategory:
     """The scores on each dataset of a model trained on everything, and of one trained without a category."""
 
     category: str
-    trained_on_all: dict[str, Scores]
-    trained_without: dict[str, Scores]
+    trained_on_all: dict[str, ClassScores]
+    trained_without: dict[str, ClassScores]
 
     def columns(self) -> list[str]:
         """The heads of the table: the class, then each dataset."""
@@ -93,7 +93,7 @@ def unseen_category(
         model = RelBERT.from_pretrained(folder / name)
         vectors = ModelVectors(model, name=f"{folder.absolute().name}/{name}", show_progress=show_progress)
         system = vector_system(vectors, model_facts(model, str(folder / name)))
-        records = run_task(Classification(seed=seed, jobs=jobs), system, parts, runs, command)
+        records = run_task(ClassificationTask(seed=seed, jobs=jobs), system, parts, runs, command)
         scores.append({record.dataset: _scores(record) for record in records})
     return UnseenCategory(category, *scores)
 
@@ -107,6 +107,6 @@ def _train(recipe: Recipe, folder: Path, data_dir: str | Path | None, show_progr
         raise RelvecError(f"{folder} holds a model of another recipe; choose another output folder.")
 
 
-def _scores(record: Record) -> Scores:
+def _scores(record: Record) -> ClassScores:
     by_class = {name: found["f1"] for name, found in record.metrics["by_class"].items()}
     return {**by_class, **{name: record.metrics[f"{name}_f1"] for name in _AVERAGES}}

@@ -28,7 +28,7 @@ from relvec.model.relation_model import PROBES
 from relvec.progress import progress_bar
 from relvec.storage.cache import Cache
 
-Kind = Literal["causal", "masked"]
+ModelKind = Literal["causal", "masked"]
 
 TOKENS_PER_BATCH = 1024
 TEXTS_PER_STEP = 256
@@ -77,7 +77,7 @@ class LanguageModel:
         cls,
         model: str | Path,
         *,
-        kind: Kind | None = None,
+        kind: ModelKind | None = None,
         device: str | torch.device | None = None,
         cache_folder: str | Path | None = None,
     ) -> Self:
@@ -201,7 +201,7 @@ def _batches(rows: list[_Row]) -> Iterator[list[_Row]]:
         yield batch
 
 
-def _load_folder(folder: Path, kind: Kind | None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, bool]:
+def _load_folder(folder: Path, kind: ModelKind | None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, bool]:
     config = load_config(folder)
     is_causal = kind == "causal" or (kind is None and config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES)
     if is_causal and config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES:

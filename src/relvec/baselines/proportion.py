@@ -24,7 +24,7 @@ from relvec.evaluation.systems import Scores, Solver, System, told
 from relvec.settings import Settings
 from relvec.similarity import Scoring
 
-Table = NDArray[np.float64]
+PerplexityTable = NDArray[np.float64]
 
 TEMPLATES: dict[str, str] = {
     "to-as": "{a} is to {b} as {c} is to {d}",
@@ -63,7 +63,7 @@ def in_template(template: str, words: Sequence[str], order: Sequence[int] = (0, 
     return TEMPLATES[template].format(**dict(zip("abcd", (words[place] for place in order), strict=True)))
 
 
-def aggregate(aggregator: str, values: Table, axis: int = -1) -> Table:
+def aggregate(aggregator: str, values: PerplexityTable, axis: int = -1) -> PerplexityTable:
     """One value for many orders: their mean, max or min, or that of a single one.
 
     >>> aggregate("mean", np.array([1.0, 2.0, 6.0])).item(), aggregate("index-1", np.array([1.0, 2.0, 6.0])).item()
@@ -71,7 +71,7 @@ def aggregate(aggregator: str, values: Table, axis: int = -1) -> Table:
     """
     if aggregator.startswith("index-"):
         return np.take(values, int(aggregator.removeprefix("index-")), axis=axis)
-    found: Table = getattr(np, aggregator)(values, axis=axis)
+    found: PerplexityTable = getattr(np, aggregator)(values, axis=axis)
     return found
 
 
@@ -85,7 +85,7 @@ class Score(Protocol):
     mixes_choices: ClassVar[bool]
     """Whether texts with the head of one choice and the tail of another are needed."""
 
-    def __call__(self, log_perplexities: Table) -> Table: ...
+    def __call__(self, log_perplexities: PerplexityTable) -> PerplexityTable: ...
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Perplexity:
     name: ClassVar[str] = "ppl"
     mixes_choices: ClassVar[bool] = False
 
-    def __call__(self, log_perplexities: Table) -> Table:
+    def __call__(self, log_perplexities: PerplexityTable) -> PerplexityTable:
         own = _diagonal(log_perplexities)
         return _log_sum(own, axis=-1)[..., None] - own
 
@@ -119,7 +119,7 @@ class MutualInformation:
     name: ClassVar[str] = "pmi"
     mixes_choices: ClassVar[bool] = True
 
-    def __call__(self, log_perplexities: Table) -> Table:
+    def __call__(self, log_perplexities: PerplexityTable) -> PerplexityTable:
         own = _diagonal(log_perplexities)
         whole = _log_sum(log_perplexities, axis=(-2, -1))[..., None]
         by_head, by_tail = (_log_sum(log_perplexities, axis=axis) for axis in (-1, -2))
@@ -140,18 +140,18 @@ class MarginalPerplexity:
     name: ClassVar[str] = "mppl"
     mixes_choices: ClassVar[bool] = True
 
-    def __call__(self, log_perplexities: Table) -> Table:
+    def __call__(self, log_perplexities: PerplexityTable) -> PerplexityTable:
         whole = _log_sum(log_perplexities, axis=(-2, -1))[..., None]
         head = whole - _log_sum(log_perplexities, axis=-1)
         tail = whole - _log_sum(log_perplexities, axis=-2)
         return Perplexity()(log_perplexities) - self.alpha_head * head - self.alpha_tail * tail
 
 
-def _diagonal(table: Table) -> Table:
+def _diagonal(table: PerplexityTable) -> PerplexityTable:
     return np.diagonal(table, axis1=-2, axis2=-1)
 
 
-def _log_sum(values: Table, axis: int | tuple[int, ...]) -> Table:
+def _log_sum(values: PerplexityTable, axis: int | tuple[int, ...]) -> PerplexityTable:
     """log sum exp: perplexities of short odd texts reach many digits."""
     top = np.max(values, axis=axis, keepdims=True)
     return np.log(np.sum(np.exp(values - top), axis=axis)) + np.squeeze(top, axis=axis)
@@ -201,7 +201,7 @@ def log_perplexity_tables(
     template: str,
     orders: Sequence[int] = range(len(ORDERS)),
     mixes_choices: bool = True,
-) -> list[Table]:
+) -> list[PerplexityTable]:
     """For each question log f by order, head of choice i and tail of choice j: [24, n, n], nan where not asked for.
 
     The model is asked once for each distinct text.

@@ -18,9 +18,9 @@ from relvec.baselines.proportion import (
     MarginalPerplexity,
     MutualInformation,
     Perplexity,
+    PerplexityTable,
     ProportionSettings,
     Score,
-    Table,
     aggregate,
     log_perplexity_tables,
 )
@@ -107,7 +107,9 @@ def right_answers(
                 yield template, score, beta, np.asarray(right)
 
 
-def _by_size(questions: Sequence[Question], tables: Sequence[Table]) -> list[tuple[Table, NDArray[np.int64]]]:
+def _by_size(
+    questions: Sequence[Question], tables: Sequence[PerplexityTable]
+) -> list[tuple[PerplexityTable, NDArray[np.int64]]]:
     """Tables [questions, 24, n, n] and answers, together for questions with equally many choices."""
     sizes = np.array([len(question.choices) for question in questions])
     answers = np.array([question.answer for question in questions])
@@ -117,7 +119,7 @@ def _by_size(questions: Sequence[Question], tables: Sequence[Table]) -> list[tup
     ]
 
 
-def _aggregated(by_order: Table, grid: Grid, has_negatives: bool) -> tuple[Table, Table]:
+def _aggregated(by_order: PerplexityTable, grid: Grid, has_negatives: bool) -> tuple[PerplexityTable, PerplexityTable]:
     """Scores [questions, 24, n] under every aggregator: [aggregators, questions, n], positive and negative."""
     positive, negative = by_order[:, : len(POSITIVE_ORDERS)], by_order[:, len(POSITIVE_ORDERS) :]
     positives = np.stack([aggregate(name, positive, axis=1) for name in grid.positive])

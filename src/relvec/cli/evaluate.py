@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Score a model or a baseline on the benchmarks.", no_args_is_help=True)
 
-Template = Annotated[str | None, typer.Option(help="Another prompt for the model: 1 to 5, or a text.")]
-Pooling = Annotated[str | None, typer.Option(help="Another pooling: average, average_no_mask, mask or last.")]
+TemplateOption = Annotated[str | None, typer.Option(help="Another prompt for the model: 1 to 5, or a text.")]
+PoolingOption = Annotated[str | None, typer.Option(help="Another pooling: average, average_no_mask, mask or last.")]
 Runs = Annotated[Path, typer.Option(help="The folder in which results are kept, for `relvec report`.")]
 Datasets = Annotated[
     list[str] | None, typer.Option("--dataset", help="A dataset by name or path, by default all; may be repeated.")
@@ -39,8 +39,8 @@ class Chosen:
         str | None,
         typer.Option("--model", "-m", help=f"A model name (by default {DEFAULT_MODEL}), a folder or a hub id."),
     ] = None
-    template: Template = None
-    pooling: Pooling = None
+    template: TemplateOption = None
+    pooling: PoolingOption = None
     dtype: Annotated[
         str | None, typer.Option(help="How the model computes: float32 (by default) or, often faster, bfloat16.")
     ] = None
@@ -149,7 +149,7 @@ def analogy(
     run: EvaluationRun,
 ) -> None:
     """Accuracy on analogy questions: SAT, U2, U4, Google, BATS, or `bundled`, the project's own."""
-    from relvec.evaluation.analogy import Analogy
+    from relvec.evaluation.analogy import AnalogyTask
 
     other = None
     if fallback:
@@ -157,7 +157,7 @@ def analogy(
 
         other = saved_predictions.fallback(fallback, run.runs)
     tasks = [
-        Analogy(
+        AnalogyTask(
             part=part,  # type: ignore[arg-type]  # the task checks it
             scoring=way,  # type: ignore[arg-type]
             out_of_vocabulary=out_of_vocabulary,  # type: ignore[arg-type]
@@ -187,14 +187,14 @@ def classification(
     """F1 on lexical relation classification: BLESS, CogALexV, EVALution, K&H+N, ROOT09."""
     if fine_tune and chosen.baseline is not None:
         raise RelvecError("A baseline has no encoder to fine-tune; leave out --fine-tune, or give --model.")
-    from relvec.evaluation.classification import Classification
+    from relvec.evaluation.classification import ClassificationTask
 
     fine_tuning = None
     if fine_tune:
         from relvec.evaluation.fine_tuning import FineTuning
 
         fine_tuning = FineTuning(seed=seed)
-    task = Classification(exclude_labels=exclude_label or (), seed=seed, jobs=jobs, fine_tuning=fine_tuning)
+    task = ClassificationTask(exclude_labels=exclude_label or (), seed=seed, jobs=jobs, fine_tuning=fine_tuning)
     run.evaluate([task], chosen, dataset or [])
 
 
@@ -202,9 +202,9 @@ def classification(
 @with_shared_options
 def mapping(chosen: Chosen, *, dataset: Datasets = None, run: EvaluationRun) -> None:
     """Accuracy on relation mapping: which term of one domain stands for which of another?"""
-    from relvec.evaluation.mapping import RelationMapping
+    from relvec.evaluation.mapping import MappingTask
 
-    run.evaluate([RelationMapping()], chosen, dataset or [])
+    run.evaluate([MappingTask()], chosen, dataset or [])
 
 
 @app.command()
@@ -212,13 +212,13 @@ def mapping(chosen: Chosen, *, dataset: Datasets = None, run: EvaluationRun) -> 
 def loss(
     *,
     model: Model = DEFAULT_MODEL,
-    template: Template = None,
-    pooling: Pooling = None,
+    template: TemplateOption = None,
+    pooling: PoolingOption = None,
     data: Annotated[str, typer.Option(help="Training data by name, file, folder or hub id.")] = "semeval2012",
     loss: Annotated[str, typer.Option(help="triplet, infonce, infoloob or contrastive.")] = "triplet",
     run: EvaluationRun,
 ) -> None:
     """Loss on the held-out pairs of training data, to choose prompts and recipes by."""
-    from relvec.evaluation.validation_loss import ValidationLoss
+    from relvec.evaluation.validation_loss import LossTask
 
-    run.evaluate([ValidationLoss(loss=loss)], Chosen(model, template, pooling), [data])
+    run.evaluate([LossTask(loss=loss)], Chosen(model, template, pooling), [data])

@@ -20,12 +20,12 @@ app = typer.Typer(help="Make, change, import and export indexes of pairs.", no_a
 Folder = Annotated[Path, typer.Argument(help="The index folder.")]
 AnyFolder = Annotated[Path | None, typer.Argument(help="The index folder; by default the bundled one.")]
 NewFolder = Annotated[Path, typer.Option("--output", "-o", help="The index folder to write.")]
-Kind = Annotated[str, typer.Option(help=f"auto, or one of {', '.join(KINDS)}.")]
+KindOption = Annotated[str, typer.Option(help=f"auto, or one of {', '.join(KINDS)}.")]
 
 
 @app.command()
 @with_shared_options
-def build(pairs: PairsFile, output: NewFolder, *, kind: Kind = "auto", encoder: BatchEncoder) -> None:
+def build(pairs: PairsFile, output: NewFolder, *, kind: KindOption = "auto", encoder: BatchEncoder) -> None:
     """Encode pairs and index them; a build that was killed resumes.
 
     A column named relation, if there is one, labels the pairs; of several labels of a pair the first is kept.
@@ -99,7 +99,7 @@ def import_(
     vectors: Annotated[Path, typer.Argument(help="Pair vectors: .npz, .parquet, .jsonl, or .txt and .bin (word2vec).")],
     output: NewFolder,
     *,
-    kind: Kind = "auto",
+    kind: KindOption = "auto",
     encoder: Encoder,
 ) -> None:
     """Make an index of vectors that the model made before."""

@@ -22,7 +22,7 @@ from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 from relvec.similarity import normalized
 from relvec.training.encoder_training import EncoderTraining, seconds_of
-from relvec.training.loop import CHECKPOINT_NAME, Course, Scores, job_of
+from relvec.training.loop import CHECKPOINT_NAME, Course, NamedScores, job_of
 
 BATCHES_SORTED_TOGETHER = 32
 
@@ -85,7 +85,7 @@ class Distiller(EncoderTraining):
         loss.backward()
         return loss.item()
 
-    def evaluate(self) -> Scores:
+    def evaluate(self) -> NamedScores:
         """On held-out pairs: the mean cosine to the targets, and the correlation with the teacher's own cosines."""
         teacher, target = self.targets(self.pool.held_out)
         vectors = self.model.encode(self.pool.held_out, truncate=True)

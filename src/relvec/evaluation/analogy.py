@@ -122,7 +122,7 @@ class Fallback:
 
 
 @dataclass(frozen=True)
-class Analogy(Task[list[Question]]):
+class AnalogyTask(Task[list[Question]]):
     """Analogy questions, scored forward, in reverse or in both directions."""
 
     name = "analogy"

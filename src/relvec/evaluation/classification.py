@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, LabelledPairs, Part, checksum, load_labelled
+from relvec.data.benchmarks.classification import (
+    CLASSIFICATION_DATASETS,
+    LabelledPairs,
+    Part,
+    load_labelled,
+    parts_checksum,
+)
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.mlp_grid import GridData, best_of, check_scikit_learn, fit_grid
 from relvec.evaluation.records import Record
@@ -158,7 +164,7 @@ def f1_scores(relations: Sequence[str], predicted: Sequence[str]) -> dict[str, A
 
 
 @dataclass(frozen=True)
-class Classification(Task[Parts]):
+class ClassificationTask(Task[Parts]):
     """Relation classification on frozen vectors or, with `fine_tuning`, with the encoder trained on the dataset."""
 
     name = "classification"
@@ -201,7 +207,7 @@ class Classification(Task[Parts]):
         return {**chosen, **({"without": "+".join(excluded)} if excluded else {})}
 
     def identity(self, system: System, data: Parts) -> tuple[str, str]:
-        return vectors_of(system).fingerprint, checksum(data)
+        return vectors_of(system).fingerprint, parts_checksum(data)
 
     def run(self, system: System, dataset: str, data: Parts, work: Path) -> Outcome:
         vectors = vectors_of(system)

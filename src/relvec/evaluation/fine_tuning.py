@@ -26,7 +26,7 @@ from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.settings import Seed, Settings
 from relvec.training.adapters import add_lora
-from relvec.training.loop import Course, Loop, Scores, job_of
+from relvec.training.loop import Course, Loop, NamedScores, job_of
 
 WARMUP_SHARE = 0.1
 VALID_SCORE = "valid_micro_f1"
@@ -146,7 +146,7 @@ class ClassifierTuner(Loop):
         rows: list[int] = order[place * self.recipe.batch_size : (place + 1) * self.recipe.batch_size].tolist()
         return rows
 
-    def evaluate(self) -> Scores:
+    def evaluate(self) -> NamedScores:
         valid = self.parts.get("valid")
         if valid is None:
             return {}

@@ -179,7 +179,7 @@ def _counts(earned: NDArray[np.float64]) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class RelationMapping(Task[list[MappingProblem]]):
+class MappingTask(Task[list[MappingProblem]]):
     """Relation mapping problems."""
 
     name = "mapping"

@@ -24,10 +24,10 @@ Data = TypeVar("Data")
 RESAMPLES = 10_000
 
 TASKS = {
-    "analogy": "relvec.evaluation.analogy:Analogy",
-    "classification": "relvec.evaluation.classification:Classification",
-    "mapping": "relvec.evaluation.mapping:RelationMapping",
-    "loss": "relvec.evaluation.validation_loss:ValidationLoss",
+    "analogy": "relvec.evaluation.analogy:AnalogyTask",
+    "classification": "relvec.evaluation.classification:ClassificationTask",
+    "mapping": "relvec.evaluation.mapping:MappingTask",
+    "loss": "relvec.evaluation.validation_loss:LossTask",
 }
 """The tasks by name; each is imported when it is used."""
 

@@ -67,7 +67,7 @@ def _in_order(vectors: Vectors, batch: Batch) -> float | None:
 
 
 @dataclass(frozen=True)
-class ValidationLoss(Task[Sequence[RatedRelation]]):
+class LossTask(Task[Sequence[RatedRelation]]):
     """The loss on the held-out pairs of training data."""
 
     name = "loss"

@@ -44,7 +44,7 @@ def build_index(
     distinct, labels = distinct_pairs(pairs, relations)
     check_kind(kind, len(distinct)).check_size(len(distinct), model.dim)
     vectors = ModelVectors(model, batch_size=batch_size)
-    with storage.writing(target, wait=False):
+    with storage.writing_index(target, wait=False):
         prepared = vectors.prepare(distinct, truncate=truncate)
         rows = vectors.rows(distinct)
         PairIndex.of_vectors(distinct, rows, model=model, relations=labels, kind=kind).write(target)
@@ -70,7 +70,7 @@ def extend_index(
     target = Path(folder).resolve()
     storage.read_meta(target)  # no lock file is put where there is no index
     distinct, labels = distinct_pairs(pairs, relations)
-    with storage.writing(target):
+    with storage.writing_index(target):
         index = PairIndex.load(target, writable=True)
         index.check_model(model)
         new, new_labels = index.lacking(distinct, labels)

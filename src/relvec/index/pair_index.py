@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
 from relvec.index.kinds import check_kind
-from relvec.index.storage import IndexMeta, index_folder, read_folder, read_meta, write_folder, writing
+from relvec.index.storage import IndexMeta, index_folder, read_folder, read_meta, write_folder, writing_index
 from relvec.index.vector_store import ROWS_PER_STEP, VectorRows, VectorStore
 from relvec.index.vocabulary import Mask, PairVocabulary, distinct_pairs
 from relvec.io.vectors import as_float32
@@ -105,7 +105,7 @@ class PairIndex:
     def save(self, folder: str | Path) -> IndexMeta:
         """Write the index as a folder, whole or not at all."""
         target = Path(folder)
-        with writing(target):
+        with writing_index(target):
             return self.write(target)
 
     @classmethod
@@ -123,13 +123,13 @@ class PairIndex:
         """
         target = Path(folder)
         read_meta(target)  # no lock file is put where there is no index
-        with writing(target):
+        with writing_index(target):
             index = cls.load(target, writable=True)
             yield index
             index.write(target)
 
     def write(self, folder: Path) -> IndexMeta:
-        """What `save` does, for a caller that holds the lock (`storage.writing`) already."""
+        """What `save` does, for a caller that holds the lock (`storage.writing_index`) already."""
         return write_folder(folder, self._vectors, self.pairs, self.made_by)
 
     def __len__(self) -> int:

@@ -102,7 +102,7 @@ def _opened(folder: Path, meta: IndexMeta, mapped: bool) -> Stored:
 
 
 @contextmanager
-def writing(folder: Path, *, wait: bool = True) -> Iterator[None]:
+def writing_index(folder: Path, *, wait: bool = True) -> Iterator[None]:
     """Make the folder if need be and hold its lock, which lies within: it marks what a killed writer has left."""
     if folder.is_file() or (folder.is_dir() and not _is_ours(folder)):
         raise RelvecError(f"{folder} exists and is no index; choose another place.")
@@ -115,7 +115,7 @@ def writing(folder: Path, *, wait: bool = True) -> Iterator[None]:
 
 
 def write_folder(folder: Path, vectors: VectorStore, pairs: PairVocabulary, made_by: ModelCheck) -> IndexMeta:
-    """Write the next version; call it inside `writing`."""
+    """Write the next version; call it inside `writing_index`."""
     version = 1 + max((_version(file) for file in folder.glob("vectors-*.faiss")), default=0)
     files = folder / f"vectors-{version}.faiss", folder / f"pairs-{version}.npz"
     for file, write in zip(files, (vectors.write, pairs.write), strict=True):

@@ -8,9 +8,9 @@ from relvec.data.rated import RatedRelation
 from relvec.errors import one_of
 from relvec.io.files import expanded
 from relvec.learned_prompts.autoprompt.search import autoprompt
+from relvec.learned_prompts.prompt_task import PromptTask, check_room, draw_losses
 from relvec.learned_prompts.ptuning.learning import ptune
 from relvec.learned_prompts.settings import AutoPromptSettings, PromptSettings, PTuningSettings
-from relvec.learned_prompts.task import PromptTask, check_room, draw_losses
 from relvec.model.adapter import check_beside_base
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import Lengths, PromptResult

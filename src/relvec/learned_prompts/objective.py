@@ -22,7 +22,7 @@ from relvec.progress import progress_bar
 from relvec.prompts import MANUAL_TEMPLATES
 from relvec.training.batch import Batch, category_triples, relation_triples
 from relvec.training.losses.triplet import Triplet
-from relvec.training.samplers import Item, make_batch, validation_batch
+from relvec.training.samplers import BatchItem, make_batch, validation_batch
 
 RELATION_TRIPLES = 450
 CATEGORY_TRIPLES = 5040
@@ -100,8 +100,8 @@ def check_finite(loss: float) -> None:
 def _training_batch(relations: Sequence[RatedRelation], seed: int) -> Batch:
     """All pairs of the relations as items, positives first, with their triples."""
     generator = torch.Generator().manual_seed(seed)
-    positives: list[Item] = [(pair, number, True) for number, r in enumerate(relations) for pair in r.positives]
-    negatives: list[Item] = [(pair, number, False) for number, r in enumerate(relations) for pair in r.negatives]
+    positives: list[BatchItem] = [(pair, number, True) for number, r in enumerate(relations) for pair in r.positives]
+    negatives: list[BatchItem] = [(pair, number, False) for number, r in enumerate(relations) for pair in r.negatives]
     own, start, negative_start = [], 0, len(positives)
     for relation in relations:
         size, bad = len(relation.positives), len(relation.negatives)

@@ -7,7 +7,7 @@ from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, datasets_with
 from relvec.evaluation.records import Record, last_part
 from relvec.report.measured_systems import MeasuredSystem, dataset_titles, gravest, paper_sizes
 from relvec.report.published import published
-from relvec.report.system_tables import Entry, measured, metric, system_table, systems_as_columns
+from relvec.report.system_tables import SystemValues, measured, metric, system_table, systems_as_columns
 from relvec.report.table import Column, ReportTable, Value
 
 MEAN_OF = ("sat", "u2", "u4", "google", "bats")
@@ -128,7 +128,7 @@ def _base(system: MeasuredSystem) -> str:
     return last_part(str(system.facts["base"]))
 
 
-def _gain(entry: Entry, ranked: Sequence[Entry]) -> dict[str, Value]:
+def _gain(entry: SystemValues, ranked: Sequence[SystemValues]) -> dict[str, Value]:
     """The mean over shared datasets minus that of the vanilla model of the same base, scored in the same way."""
     system, values = entry
     vanilla = [

@@ -20,7 +20,7 @@ from relvec.report.measured_systems import (
 from relvec.report.published import PublishedRow
 from relvec.report.table import Column, Number, ReportTable, TableRow, Value
 
-Entry = tuple[MeasuredSystem, dict[str, Value]]
+SystemValues = tuple[MeasuredSystem, dict[str, Value]]
 """A system and its values by the key of the column."""
 Means = Mapping[str, Sequence[str]]
 """Columns that are the mean of others: their keys, and those of the others."""
@@ -43,7 +43,7 @@ def measured(
     columns: Sequence[Column],
     means: Means | None = None,
     order: str = "mean",
-) -> list[Entry]:
+) -> list[SystemValues]:
     """The systems that have numbers, the best in a column first; those without it come last, by what they have."""
     found = measured_systems(records)
     numbers = _numbers(found, columns)
@@ -58,12 +58,12 @@ def measured(
         high=("high", _mean_of_all),
         mark=("mark", gravest),
     )
-    entries: dict[int, Entry] = {}
+    entries: dict[int, SystemValues] = {}
     for (place, key), *value in over_seeds.itertuples(name=None):
         entries.setdefault(place, (found[place], {}))[1][key] = Value(*value)
     is_lowest_best = any(column.key == order and column.best == "lowest" for column in columns)
 
-    def rank(entry: Entry) -> tuple[bool, float]:
+    def rank(entry: SystemValues) -> tuple[bool, float]:
         values = entry[1]
         number = values[order].mean if order in values else fmean(value.mean for value in values.values())
         return order not in values, number if is_lowest_best else -number
@@ -106,7 +106,7 @@ def _mean_of_all(bounds: pd.Series) -> float:
 
 
 def system_table(
-    entries: Sequence[Entry],
+    entries: Sequence[SystemValues],
     columns: Sequence[Column],
     description: str,
     *,
@@ -154,7 +154,7 @@ def _published(row: PublishedRow, titles: Sequence[str], means: Means) -> TableR
 
 
 def systems_as_columns(
-    entries: Sequence[Entry],
+    entries: Sequence[SystemValues],
     lines: Sequence[Column],
     description: str,
     label_titles: tuple[str, str],

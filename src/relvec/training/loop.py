@@ -27,7 +27,7 @@ CHECKPOINT_NAME = "checkpoint.pt"
 VERSION = 2  # of what a run stores
 
 Schedule = Literal["linear", "constant", "cooldown"]
-Scores = dict[str, float]
+NamedScores = dict[str, float]
 """What an evaluation found, by name."""
 
 
@@ -36,18 +36,18 @@ class Course:
     """How a run went: the loss of each step, the scores of each evaluation, and the step that is the best of them."""
 
     loss: dict[int, float] = field(default_factory=dict)
-    scores: dict[int, Scores] = field(default_factory=dict)
+    scores: dict[int, NamedScores] = field(default_factory=dict)
     best_step: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     seconds: float = field(default=0.0, compare=False)
 
     @property
-    def first(self) -> Scores:
+    def first(self) -> NamedScores:
         """The scores before training."""
         return self.scores[0]
 
     @property
-    def best(self) -> Scores:
+    def best(self) -> NamedScores:
         return self.scores[self.best_step]
 
 
@@ -102,7 +102,7 @@ class Loop(ABC):
         """Leave the gradients of a step in the weights and return its loss; steps count from 1."""
 
     @abstractmethod
-    def evaluate(self) -> Scores:
+    def evaluate(self) -> NamedScores:
         """The scores of the weights as they are now."""
 
     def snapshot(self) -> Mapping[str, Tensor]:

@@ -19,7 +19,7 @@ from relvec.training.scrambling import Scrambler
 VALIDATION_PAIRS = 2
 FLIP_PROBABILITY = 0.5
 
-Item = tuple[Pair, int, bool]
+BatchItem = tuple[Pair, int, bool]
 """A pair, the number of its relation, and whether it is a positive of it."""
 
 
@@ -63,7 +63,7 @@ class RelationBatches:
         start = min(place * self._size, len(order) - self._size)  # the last batch takes some of the one before
         chosen = order[start : start + self._size]
         generator = _generator(self._seed, step, 1)
-        items: list[Item] = []
+        items: list[BatchItem] = []
         for number in chosen:
             relation = self._relations[number]
             own = [(pair, number, True) for pair in _some(relation.positives, self._positives, generator)]
@@ -107,7 +107,7 @@ class TripleBatches:
         if epoch != self._epoch:
             self._plan(epoch)
         chosen = self._own[place * self._size : (place + 1) * self._size]
-        items: list[Item] = []
+        items: list[BatchItem] = []
         for number, (anchor, positive, negative) in chosen:
             relation = self._relations[number]
             items += [(relation.positives[anchor], number, True), (relation.positives[positive], number, True)]
@@ -144,7 +144,7 @@ def validation_batch(train: Sequence[RatedRelation], valid: Sequence[RatedRelati
 
     They are held-out pairs; a relation with too few of them is filled up with training pairs.
     """
-    items: list[Item] = []
+    items: list[BatchItem] = []
     own = []
     generator = torch.Generator().manual_seed(0)
     for number, (known, held_out) in enumerate(zip(train, valid, strict=True)):
@@ -181,7 +181,7 @@ def with_parents(relations: Sequence[RatedRelation]) -> list[RatedRelation]:
     return [*relations, *parents]
 
 
-def make_batch(relations: Sequence[RatedRelation], items: Iterable[Item]) -> Batch:
+def make_batch(relations: Sequence[RatedRelation], items: Iterable[BatchItem]) -> Batch:
     """Number the distinct pairs and the categories of some items; there are no triples yet."""
     items = list(items)
     rows: dict[Pair, int] = {}

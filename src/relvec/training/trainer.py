@@ -27,7 +27,7 @@ from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.training.encoder_training import EncoderTraining
 from relvec.training.gradients import drops_units, gradients_by_threads
-from relvec.training.loop import CHECKPOINT_NAME, Course, Scores, job_of
+from relvec.training.loop import CHECKPOINT_NAME, Course, NamedScores, job_of
 from relvec.training.losses import LOSSES, make_loss
 from relvec.training.recipe import Recipe, is_recipe_of, recipe_record, saved_recipe
 from relvec.training.samplers import RelationBatches, Sampler, TripleBatches, validation_batch
@@ -149,7 +149,7 @@ class Trainer(EncoderTraining):
                     weight.grad = accelerator.reduce(gradient, "sum")
         return float(value.detach())
 
-    def evaluate(self) -> Scores:
+    def evaluate(self) -> NamedScores:
         """The loss on the validation part, all of it as one batch, without dropout."""
         with torch.no_grad():
             vectors = torch.from_numpy(self.model.encode(self.validation.pairs)).to(self.accelerator.device)

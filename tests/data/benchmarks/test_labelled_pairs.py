@@ -7,8 +7,8 @@ import pytest
 from relvec.data.benchmarks.classification import (
     CLASSIFICATION_DATASETS,
     LabelledPairs,
-    checksum,
     load_labelled,
+    parts_checksum,
     read_labelled,
 )
 from relvec.errors import RelvecError
@@ -143,7 +143,7 @@ def test_a_label_that_nothing_teaches_is_refused_by_file_and_line(tmp_path: Path
 def test_the_checksum_tells_pairs_labels_and_parts_apart() -> None:
     one, other = (LabelledPairs((("oak", "tree"),), (label,)) for label in ("HYPER", "COORD"))
     found = [{"train": one}, {"test": one}, {"train": other}, {"train": one, "test": one}]
-    assert len({checksum(parts) for parts in found}) == 4  # type: ignore[arg-type]
+    assert len({parts_checksum(parts) for parts in found}) == 4  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

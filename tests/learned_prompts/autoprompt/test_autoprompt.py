@@ -19,8 +19,8 @@ from relvec.learned_prompts.autoprompt.candidates import (
 from relvec.learned_prompts.autoprompt.search import TokenSearch
 from relvec.learned_prompts.grid import METHODS, learn
 from relvec.learned_prompts.objective import PromptObjective
+from relvec.learned_prompts.prompt_task import PromptTask, masked_model
 from relvec.learned_prompts.settings import AutoPromptSettings
-from relvec.learned_prompts.task import PromptTask, masked_model
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 from relvec.prompts.learned import Lengths, PromptResult

@@ -11,7 +11,7 @@ import torch
 
 from relvec import RelBERT, RelvecError
 from relvec.model.numpy_backend.model import NumpyRelBERT
-from relvec.model.numpy_backend.network import gelu, position_bucket
+from relvec.model.numpy_backend.transformer import gelu, position_bucket
 from relvec.pooling import POOLINGS
 from relvec.similarity import cosine
 

@@ -52,10 +52,10 @@ def read_labelled(source: Any, classes: dict[str, str] | None = None) -> Labelle
     return LabelledPairs(tuple(pairs), tuple(labels))
 
 
-def checksum(parts: Mapping[Part, LabelledPairs]) -> str:
+def parts_checksum(parts: Mapping[Part, LabelledPairs]) -> str:
     """A checksum of all pairs and labels.
 
-    >>> checksum({"train": LabelledPairs((("oak", "tree"),), ("hypernym",))})[:8]
+    >>> parts_checksum({"train": LabelledPairs((("oak", "tree"),), ("hypernym",))})[:8]
     '589da6c4'
     """
     return hashlib.sha256(repr(dict(parts)).encode()).hexdigest()

@@ -12,7 +12,7 @@ from relvec.hub.datasets import benchmark_file
 from relvec.io.files import data_folder, expanded
 from relvec.io.tables import TABLES, Part, kind_of, part_of
 
-Task = Literal["analogy", "classification", "mapping"]
+BenchmarkTask = Literal["analogy", "classification", "mapping"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Collection:
     path is that of a file in this package.
     """
 
-    task: Task
+    task: BenchmarkTask
     path: str
     hub_id: str = ""
     hub_path: str = ""
@@ -188,11 +188,13 @@ _ALL = (
 BENCHMARKS: dict[str, Benchmark] = {benchmark.name: benchmark for benchmark in _ALL}
 
 
-def benchmarks_of(task: Task) -> dict[str, Benchmark]:
+def benchmarks_of(task: BenchmarkTask) -> dict[str, Benchmark]:
     return {name: benchmark for name, benchmark in BENCHMARKS.items() if benchmark.collection.task == task}
 
 
-def find_files(task: Task, name: str, parts: Sequence[Part], data_dir: str | Path | None = None) -> dict[Part, Path]:
+def find_files(
+    task: BenchmarkTask, name: str, parts: Sequence[Part], data_dir: str | Path | None = None
+) -> dict[Part, Path]:
     """The files of those parts that there are: of a benchmark by name, or of the user's own.
 
     The user gives a file, a folder with files such as train.jsonl and test.csv, or the name of a table below the data

@@ -18,8 +18,8 @@ from relvec.learned_prompts.autoprompt.candidates import (
     usable_tokens,
 )
 from relvec.learned_prompts.objective import check_finite
+from relvec.learned_prompts.prompt_task import PromptTask
 from relvec.learned_prompts.settings import AutoPromptSettings
-from relvec.learned_prompts.task import PromptTask
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.progress import progress_bar
 from relvec.prompts.learned import PromptResult, readable

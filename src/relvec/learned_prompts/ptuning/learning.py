@@ -13,13 +13,13 @@ from torch import Tensor
 from relvec.data.rated import split
 from relvec.data.sources import describe
 from relvec.learned_prompts.objective import PromptObjective, check_finite
+from relvec.learned_prompts.prompt_task import PromptTask
 from relvec.learned_prompts.ptuning.prompt_tuner import PromptTuner
 from relvec.learned_prompts.settings import PTuningSettings
-from relvec.learned_prompts.task import PromptTask
 from relvec.model.saving import check_no_model
 from relvec.prompts.learned import PromptResult
 from relvec.storage.journal import HISTORY_NAME, Journal
-from relvec.training.loop import CHECKPOINT_NAME, Loop, Scores, job_of
+from relvec.training.loop import CHECKPOINT_NAME, Loop, NamedScores, job_of
 from relvec.training.samplers import TripleBatches
 
 
@@ -110,7 +110,7 @@ class PromptTuning(Loop):
         loss.backward()
         return float(loss.detach())
 
-    def evaluate(self) -> Scores:
+    def evaluate(self) -> NamedScores:
         self.tuner.keep(self.tuner.embeddings())
         if not self.course.loss:
             self.course.loss[0] = self.loss_of(self.task.training, self.tuner)

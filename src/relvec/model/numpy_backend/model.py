@@ -11,8 +11,8 @@ import numpy as np
 
 from relvec.errors import RelvecError
 from relvec.model.backends import UnsupportedModelError
-from relvec.model.numpy_backend.network import ARCHITECTURES, Network
 from relvec.model.numpy_backend.tokenizer import NumpyTokenizer
+from relvec.model.numpy_backend.transformer import ARCHITECTURES, Network
 from relvec.model.numpy_backend.weights import Weights
 from relvec.model.relation_model import RelBERT
 from relvec.model.stored import StoredModel

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from relvec.model.numpy_backend.weights import Linear, Matrix, Weights
 from relvec.similarity import Vectors
 
-TokenIds = NDArray[np.int64]
+TokenArray = NDArray[np.int64]
 
 # What a configuration must say, or not say, for this file to compute the same as transformers.
 PLAIN = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False, "quantization_config": None}
@@ -131,7 +131,7 @@ class Network:
         layers = range(int(config["num_hidden_layers"]))
         self._layers = [self._layer(weights, kind, f"encoder.layer.{number}.") for number in layers]
 
-    def __call__(self, groups: Sequence[TokenIds]) -> list[Vectors]:
+    def __call__(self, groups: Sequence[TokenArray]) -> list[Vectors]:
         """Output vectors [pairs, length, dim] for the tokens [pairs, length] of each group of pairs of one length."""
         embedded = [self._words[ids] + self._positions[: ids.shape[1]] for ids in groups]
         x = self._norm(np.concatenate([rows.reshape(-1, self.dim) for rows in embedded]))
