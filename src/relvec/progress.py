@@ -1,6 +1,8 @@
 """One progress bar for every long job: rate, time left, silent when nobody watches."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,3 +18,21 @@ def progress_bar(total: int, what: str, unit: str = "pair", show: bool | None = 
     else:
         from tqdm.std import tqdm  # it starts quicker than the one that knows notebooks
     return tqdm(total=total, desc=what, unit=unit, unit_scale=True, delay=2, disable=not show, **options)
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Keep transformers from reporting on loading and saving, which relvec checks and reports itself."""
+    import logging
+
+    from transformers.utils import logging as transformers_logging
+
+    verbosity, shows_progress = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity(logging.ERROR)
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if shows_progress:
+            transformers_logging.enable_progress_bar()

@@ -23,9 +23,9 @@ from relvec.baselines.baseline import Likelihood
 from relvec.errors import RelvecError
 from relvec.hub.models import resolve
 from relvec.io.files import expanded
-from relvec.model.loading import load_config, pick_device, quiet_transformers, token_limit
+from relvec.model.loading import load_config, pick_device, token_limit
 from relvec.model.relation_model import PROBES
-from relvec.progress import progress_bar
+from relvec.progress import progress_bar, quiet_transformers
 from relvec.storage.cache import Cache
 
 ModelKind = Literal["causal", "masked"]

@@ -15,6 +15,7 @@ from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, BaseMo
 from relvec.hub.network import HubError, hub_answers, hub_snapshot, offline
 from relvec.hub.packages import sha256_of, unpack_packages
 from relvec.io.files import expanded
+from relvec.progress import quiet_transformers
 from relvec.storage.cache import cache_folder
 from relvec.storage.lock import writing
 
@@ -109,10 +110,11 @@ def dequantize(path: Path) -> None:
         import torch
         from transformers import AutoModel, AutoTokenizer, GgufConfig
     options = {"gguf_file": path.name, "local_files_only": True}
-    AutoTokenizer.from_pretrained(path.parent, **options).save_pretrained(path.parent)
-    config = GgufConfig(dequantize=True)
-    model = AutoModel.from_pretrained(path.parent, dtype=torch.bfloat16, quantization_config=config, **options)
-    model.save_pretrained(path.parent)
+    with quiet_transformers():
+        AutoTokenizer.from_pretrained(path.parent, **options).save_pretrained(path.parent)
+        config = GgufConfig(dequantize=True)
+        model = AutoModel.from_pretrained(path.parent, dtype=torch.bfloat16, quantization_config=config, **options)
+        model.save_pretrained(path.parent)
     path.unlink()
 
 

@@ -1,8 +1,5 @@
 """Loading an encoder and its tokenizer from a folder: safetensors first, never code."""
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +12,9 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
-from transformers.utils import logging as transformers_logging
 
 from relvec.errors import RelvecError
-
-
-@contextmanager
-def quiet_transformers() -> Iterator[None]:
-    """Keep transformers from reporting on loading and saving, which relvec checks and reports itself."""
-    verbosity, shows_progress = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
-    transformers_logging.set_verbosity(logging.ERROR)
-    transformers_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        transformers_logging.set_verbosity(verbosity)
-        if shows_progress:
-            transformers_logging.enable_progress_bar()
+from relvec.progress import quiet_transformers
 
 
 def load_config(folder: Path, **changes: Any) -> PretrainedConfig:

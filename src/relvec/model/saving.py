@@ -9,7 +9,7 @@ from typing import Any
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from relvec.errors import RelvecError
-from relvec.model.loading import quiet_transformers
+from relvec.progress import quiet_transformers
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 

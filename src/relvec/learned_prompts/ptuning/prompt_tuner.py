@@ -11,9 +11,9 @@ from torch.nn.functional import embedding
 from transformers import AddedToken, PreTrainedModel, PreTrainedTokenizerBase
 
 from relvec.errors import RelvecError
-from relvec.model.loading import quiet_transformers
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
+from relvec.progress import quiet_transformers
 from relvec.prompts import Template
 from relvec.prompts.learned import Lengths
 from relvec.training.batch import Batch
