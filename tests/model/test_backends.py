@@ -44,8 +44,10 @@ def test_a_device_asks_for_torch(quick_folder: Path) -> None:
     assert isinstance(RelBERT.from_pretrained(quick_folder, few_pairs=True, device="cpu"), TorchRelBERT)
 
 
-def test_every_bundled_model_is_of_a_quick_architecture() -> None:
+def test_every_bundled_encoder_is_of_a_quick_architecture() -> None:
     for model in BUNDLED_MODELS.values():
+        if model.name == "relvec-large":  # a decoder, which only torch computes
+            continue
         assert json.loads((model.folder / "config.json").read_text())["model_type"] in ARCHITECTURES
 
 

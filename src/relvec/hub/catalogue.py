@@ -201,6 +201,11 @@ BUNDLED_MODELS: dict[str, BundledModel] = {
             measured=Measured(speed=1, analogy_accuracy=72.1, scoring="bidirectional"),
         ),
         BundledModel(
+            "relvec-large",
+            base="qwen-coder-1.5b",
+            description="the first 18 layers of a decoder of 1.5 billion parameters, tuned on relations; needs torch",
+        ),
+        BundledModel(
             "relvec-mpnet-semeval",
             base="mpnet",
             description="MPNet tuned on the paper's training data alone, to be compared with the paper",
