@@ -204,6 +204,7 @@ BUNDLED_MODELS: dict[str, BundledModel] = {
             "relvec-large",
             base="qwen-coder-1.5b",
             description="the first 18 layers of a decoder of 1.5 billion parameters, tuned on relations; needs torch",
+            measured=Measured(analogy_accuracy=79.8),
         ),
         BundledModel(
             "relvec-mpnet-semeval",
