@@ -16,7 +16,7 @@ from relvec.errors import RelvecError
 from relvec.io.files import expanded
 from relvec.model.adapter import check_beside_base
 from relvec.model.cached_vectors import ModelVectors
-from relvec.model.relation_model import BATCH_SIZE, RelBERT
+from relvec.model.relation_model import BATCH_SIZE, PromptedRelBERT, RelBERT
 from relvec.model.saving import check_no_model
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
@@ -207,7 +207,8 @@ def load_student(
     if chosen.has_mask and plain.tokenizer.mask_token is None:
         problem = f"The student {base} has no mask token for the template {chosen.text!r} with {pooling} pooling"
         raise RelvecError(f"{problem}; give a --template without <mask>, and --pooling average.")
-    if template is None and chosen.tokens is not None and plain.tokenizer.get_vocab() != teacher.tokenizer.get_vocab():
+    known = teacher.tokenizer.get_vocab() if isinstance(teacher, PromptedRelBERT) else {}
+    if template is None and chosen.tokens is not None and plain.tokenizer.get_vocab() != known:
         problem = f"The learned prompt of the teacher {teacher.name} is not in the vocabulary of the student {base}"
         raise RelvecError(f"{problem}; give a --template.")
     return TorchRelBERT(plain.encoder, plain.tokenizer, chosen, pooling, name=plain.name)

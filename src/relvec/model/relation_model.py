@@ -34,7 +34,7 @@ NOT_IN_WEIGHTS = ("hidden_act", "activation", "num_attention_heads", "n_heads", 
 class RelBERT(ABC):
     """Turns pairs of words into vectors of their relation.
 
-    `RelBERT.from_pretrained` gives the subclass of a backend, which puts the tokens of a batch through its network.
+    `RelBERT.from_pretrained` gives the subclass of a backend.
 
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> model.encode(("Paris", "France")).shape
@@ -47,25 +47,18 @@ class RelBERT(ABC):
 
     def __init__(
         self,
-        tokenizer: PromptTokenizer,
         template: int | str | Template,
         pooling: str,
         *,
         name: str,
         kind: str,
-        max_tokens: int,
         training_record: dict[str, Any] | None = None,
     ) -> None:
-        self.tokenizer = tokenizer
         self.template = Template.of(template)
         self.pooling = check_pooling(pooling)
         self.name = name
         self.kind = kind
-        self.max_tokens = max_tokens
         self.training_record = training_record or {}
-        if self.pooling == "mask" and not self.template.has_mask:
-            raise RelvecError(f"Mask pooling needs a <mask> in the template {self.template.text!r}; write one in it.")
-        self._prompt = TokenizedTemplate(self.template, tokenizer)
 
     @classmethod
     def from_pretrained(
@@ -148,26 +141,19 @@ class RelBERT(ABC):
     def fingerprint(self) -> str:
         """A checksum of all that decides the vectors: prompt, pooling, tokens, network and weights."""
 
-    def _beside_the_weights(self, vocabulary: Mapping[str, int], config: Mapping[str, Any]) -> str:
-        prompt = self.template.to_config(), self.pooling
-        tokens = sorted(vocabulary.items()), self._prompt(PROBES)
-        return repr((prompt, tokens, [config.get(name) for name in NOT_IN_WEIGHTS]))
+    @abstractmethod
+    def token_ids(self, pairs: Sequence[Pair], truncate: bool = False) -> list[list[int]]:
+        """The tokens of each pair; one too long for the model is an error unless `truncate` cuts it."""
 
     @abstractmethod
-    def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
-        """One batch through language model and pooling: [batch, dim]."""
-
-    def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterable[Vectors]:
-        """The vectors of each batch of tokens, in order: [batch, dim]."""
-        return map(self._vectors_of_batch, batches)
+    def _encode_distinct(
+        self, pairs: list[Pair], batch_size: int, truncate: bool, show_progress: bool | None
+    ) -> Vectors:
+        """One row for each of distinct pairs: [pairs, dim]."""
 
     def state(self) -> Any:
         """What changes when the model does; quick, unlike a look at the weights."""
         return self.pooling
-
-    def _encoding(self) -> AbstractContextManager[Any]:
-        """What must hold while batches are encoded."""
-        return nullcontext()
 
     def encode(
         self,
@@ -194,58 +180,14 @@ class RelBERT(ABC):
         distinct = list(dict.fromkeys(pair for relation in relations for pair in _pairs_of(relation)))
         encoded = self._encode_distinct(distinct, batch_size, truncate, show_progress)
         row_of = {pair: row for row, pair in enumerate(distinct)}
-        vectors = np.empty((len(relations), self.dim), dtype=np.float32)
-        for place, relation in enumerate(relations):
-            vectors[place] = encoded[[row_of[pair] for pair in _pairs_of(relation)]].mean(axis=0)
+        if any(isinstance(relation, Prototype) for relation in relations):
+            rows = [[row_of[pair] for pair in _pairs_of(relation)] for relation in relations]
+            vectors = np.stack([encoded[of_relation].mean(axis=0) for of_relation in rows])
+        else:
+            vectors = encoded[[row_of[pair] for relation in relations for pair in _pairs_of(relation)]]
         if normalize:
             vectors = normalized(vectors)
         return vectors[0] if is_single(pairs) else vectors
-
-    def _encode_distinct(
-        self, pairs: list[Pair], batch_size: int, truncate: bool, show_progress: bool | None
-    ) -> Vectors:
-        vectors = np.empty((len(pairs), self.dim), dtype=np.float32)
-        token_ids = self.token_ids(pairs, truncate)
-        unknown = [pairs[row] for row in self._prompt.unknown_rows(token_ids)]
-        if unknown:
-            word = _short(self._prompt.unknown_word(unknown[0]))
-            warnings.warn(UnknownWordsWarning(unknown, word, len(pairs)), stacklevel=3)
-        lengths = [len(tokens) for tokens in token_ids]
-        with progress_bar(len(pairs), "Encoding", show=show_progress) as bar, self._encoding():
-            groups = list(batches_by_length(lengths, batch_size))
-            batches = [[token_ids[row] for row in rows] for rows in groups]
-            for rows, batch in zip(groups, self.vectors_of_batches(batches), strict=True):
-                vectors[rows] = batch
-                bar.update(len(rows))
-        return vectors
-
-    def token_ids(self, pairs: Sequence[Pair], truncate: bool = False) -> list[list[int]]:
-        """The tokens of each pair in its prompt, special tokens included."""
-        token_ids = self._prompt(pairs)
-        for row, tokens in enumerate(token_ids):
-            if len(tokens) <= self.max_tokens:
-                continue
-            if not truncate:
-                head, tail = pairs[row]
-                raise RelvecError(
-                    f"The pair {_short(head)}:{_short(tail)} makes {len(tokens)} tokens where the model takes "
-                    f"{self.max_tokens}; shorten it, or let encode (truncate=True) or relvec embed (--truncate) cut it."
-                )
-            token_ids[row] = self._truncated(pairs[row])
-        return token_ids
-
-    def _truncated(self, pair: Pair) -> list[int]:
-        """The prompt with both words cut to the longest length that fits; the prompt itself stays whole."""
-        fits, too_long = 0, max(map(len, pair))
-        while too_long - fits > 1:
-            middle = (fits + too_long) // 2
-            if len(self._prompt([_cut(pair, middle)])[0]) <= self.max_tokens:
-                fits = middle
-            else:
-                too_long = middle
-        if fits == 0:
-            raise RelvecError(f"The template alone is longer than {self.max_tokens} tokens; use a shorter template.")
-        return self._prompt([_cut(pair, fits)])[0]
 
     def similarity(self, left: Any, right: Any) -> Any:
         """Cosine of relation vectors: a float for two pairs, a row for a pair and a list, a matrix for two lists.
@@ -335,6 +277,91 @@ class RelBERT(ABC):
         directions = [vectors[start : start + size] for start in range(0, len(vectors), size)]
         scores = [cosine(direction[:1], direction[1:])[0] for direction in directions]
         return scores[-1] if wanted == "reverse" else np.mean(scores, axis=0)
+
+
+class PromptedRelBERT(RelBERT):
+    """A RelBERT with a prompt: a backend puts the tokens of a batch through its network."""
+
+    def __init__(
+        self,
+        tokenizer: PromptTokenizer,
+        template: int | str | Template,
+        pooling: str,
+        *,
+        name: str,
+        kind: str,
+        max_tokens: int,
+        training_record: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(template, pooling, name=name, kind=kind, training_record=training_record)
+        self.tokenizer = tokenizer
+        self.max_tokens = max_tokens
+        if self.pooling == "mask" and not self.template.has_mask:
+            raise RelvecError(f"Mask pooling needs a <mask> in the template {self.template.text!r}; write one in it.")
+        self._prompt = TokenizedTemplate(self.template, tokenizer)
+
+    def _beside_the_weights(self, vocabulary: Mapping[str, int], config: Mapping[str, Any]) -> str:
+        prompt = self.template.to_config(), self.pooling
+        tokens = sorted(vocabulary.items()), self._prompt(PROBES)
+        return repr((prompt, tokens, [config.get(name) for name in NOT_IN_WEIGHTS]))
+
+    @abstractmethod
+    def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
+        """One batch through language model and pooling: [batch, dim]."""
+
+    def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterable[Vectors]:
+        """The vectors of each batch of tokens, in order: [batch, dim]."""
+        return map(self._vectors_of_batch, batches)
+
+    def _encoding(self) -> AbstractContextManager[Any]:
+        """What must hold while batches are encoded."""
+        return nullcontext()
+
+    def _encode_distinct(
+        self, pairs: list[Pair], batch_size: int, truncate: bool, show_progress: bool | None
+    ) -> Vectors:
+        vectors = np.empty((len(pairs), self.dim), dtype=np.float32)
+        token_ids = self.token_ids(pairs, truncate)
+        unknown = [pairs[row] for row in self._prompt.unknown_rows(token_ids)]
+        if unknown:
+            word = _short(self._prompt.unknown_word(unknown[0]))
+            warnings.warn(UnknownWordsWarning(unknown, word, len(pairs)), stacklevel=3)
+        lengths = [len(tokens) for tokens in token_ids]
+        with progress_bar(len(pairs), "Encoding", show=show_progress) as bar, self._encoding():
+            groups = list(batches_by_length(lengths, batch_size))
+            batches = [[token_ids[row] for row in rows] for rows in groups]
+            for rows, batch in zip(groups, self.vectors_of_batches(batches), strict=True):
+                vectors[rows] = batch
+                bar.update(len(rows))
+        return vectors
+
+    def token_ids(self, pairs: Sequence[Pair], truncate: bool = False) -> list[list[int]]:
+        """The tokens of each pair in its prompt, special tokens included."""
+        token_ids = self._prompt(pairs)
+        for row, tokens in enumerate(token_ids):
+            if len(tokens) <= self.max_tokens:
+                continue
+            if not truncate:
+                head, tail = pairs[row]
+                raise RelvecError(
+                    f"The pair {_short(head)}:{_short(tail)} makes {len(tokens)} tokens where the model takes "
+                    f"{self.max_tokens}; shorten it, or let encode (truncate=True) or relvec embed (--truncate) cut it."
+                )
+            token_ids[row] = self._truncated(pairs[row])
+        return token_ids
+
+    def _truncated(self, pair: Pair) -> list[int]:
+        """The prompt with both words cut to the longest length that fits; the prompt itself stays whole."""
+        fits, too_long = 0, max(map(len, pair))
+        while too_long - fits > 1:
+            middle = (fits + too_long) // 2
+            if len(self._prompt([_cut(pair, middle)])[0]) <= self.max_tokens:
+                fits = middle
+            else:
+                too_long = middle
+        if fits == 0:
+            raise RelvecError(f"The template alone is longer than {self.max_tokens} tokens; use a shorter template.")
+        return self._prompt([_cut(pair, fits)])[0]
 
 
 def _pairs_of(relation: Relation) -> tuple[Pair, ...]:

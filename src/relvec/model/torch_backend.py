@@ -19,7 +19,7 @@ from relvec.io.files import folder_written_whole
 from relvec.model.card import model_card
 from relvec.model.loading import load_config, load_tokenizer, load_weights, pick_device, token_limit
 from relvec.model.merging import merge_adapter
-from relvec.model.relation_model import BATCH_SIZE, RelBERT, batches_by_length
+from relvec.model.relation_model import BATCH_SIZE, PromptedRelBERT, RelBERT, batches_by_length
 from relvec.model.saving import CONFIGS, MODEL_FILES, check_model_output, save_encoder
 from relvec.model.stored import StoredModel
 from relvec.pooling import pool
@@ -30,7 +30,7 @@ Tokens = TypeVar("Tokens")
 Result = TypeVar("Result")
 
 
-class TorchRelBERT(RelBERT):
+class TorchRelBERT(PromptedRelBERT):
     """A RelBERT made of an encoder and a tokenizer of transformers.
 
     >>> model = TorchRelBERT.from_pretrained(tiny_model)

@@ -14,7 +14,7 @@ from relvec.model.backends import UnsupportedModelError
 from relvec.model.numpy_backend.tokenizer import NumpyTokenizer
 from relvec.model.numpy_backend.transformer import ARCHITECTURES, Network
 from relvec.model.numpy_backend.weights import Weights
-from relvec.model.relation_model import RelBERT
+from relvec.model.relation_model import PromptedRelBERT
 from relvec.model.stored import StoredModel
 from relvec.pooling import POOLINGS
 from relvec.prompts import Template
@@ -23,7 +23,7 @@ from relvec.similarity import Vectors
 PAIRS_PER_THREAD = 8  # with fewer, reading the weights takes most of the time
 
 
-class NumpyRelBERT(RelBERT):
+class NumpyRelBERT(PromptedRelBERT):
     """A RelBERT that gives the vectors of the torch backend; those of a few pairs before torch would be imported.
 
     It cannot be trained or saved. Its fingerprint is not that of the torch backend, which sees adapters merged.
