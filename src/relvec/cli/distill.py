@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from relvec.cli.options import BackendOption, DryRun, Run, with_shared_options
+from relvec.cli.options import BackendOption, DryRun, Dtype, Run, with_shared_options
 from relvec.cli.output import plan_table, show
 from relvec.distillation.pool import Sources
 from relvec.distillation.settings import DistillationSettings
@@ -29,6 +29,7 @@ def distill(
     ] = False,
     settings: DistillationSettings,
     backend: BackendOption = "auto",
+    dtype: Dtype = "float32",
     dry_run: DryRun = False,
     run: Run,
 ) -> None:
@@ -42,8 +43,9 @@ def distill(
         changes["data"] = ()
     from relvec.distillation.distiller import make_distiller
 
-    options: dict[str, Any] = {"template": template, "pooling": pooling, "device": run.device, "backend": backend}
-    distiller = make_distiller(teacher, student, output, sources.changed(changes), settings, **options)
+    of_student: dict[str, Any] = {"template": template, "pooling": pooling, "device": run.device}
+    of_teacher: dict[str, Any] = {"backend": backend, "dtype": dtype}
+    distiller = make_distiller(teacher, student, output, sources.changed(changes), settings, **of_student, **of_teacher)
     if dry_run:
         plan = distiller.plan()
         show(run.json, plan, plan_table(plan))

@@ -23,14 +23,10 @@ def embed(
     *,
     encoder: BatchEncoder,
     normalize: Annotated[bool, typer.Option("--normalize", help="Make every vector of length 1.")] = False,
-    dtype: Annotated[
-        str,
-        typer.Option(help="float32, or bfloat16: about twice as fast where the hardware has it, a little less exact."),
-    ] = "float32",
 ) -> None:
     """Write the relation vectors of a file of pairs; what the cache has of them is not encoded again."""
     rows = read_pairs(pairs)
-    is_quick = encoder.backend == "numpy" or (len(rows) < FEW and dtype == "float32")
+    is_quick = encoder.backend == "numpy" or (len(rows) < FEW and encoder.dtype == "float32")
     if is_quick:
         start_quickly()
     from relvec.io.vectors import check_output
@@ -39,7 +35,7 @@ def embed(
     check_output(output)
     if pairs != "-" and output.exists() and output.samefile(pairs):
         raise RelvecError(f"{output} is the file of pairs itself; choose another output.")
-    loaded = encoder.load(dtype=dtype, few_pairs=is_quick)
+    loaded = encoder.load(few_pairs=is_quick)
     start = time.perf_counter()
     done = embed_to_file(loaded, rows, output, normalize=normalize, **encoder.batches)
     seconds = time.perf_counter() - start

@@ -30,6 +30,9 @@ Device = Annotated[
 ]
 _BACKENDS = ", ".join(f"{backend.name} ({backend.help})" for backend in BACKENDS.values())
 BackendOption = Annotated[str, typer.Option(help=f"auto, {_BACKENDS}.")]
+Dtype = Annotated[
+    str, typer.Option(help="float32, or bfloat16: about twice as fast where the hardware has it, a little less exact.")
+]
 PairsFile = Annotated[
     str, typer.Argument(help="A .csv, .tsv, .jsonl or .parquet file, lines of head:tail, or - for stdin.")
 ]
@@ -50,8 +53,11 @@ class Encoder:
     device: Device = None
     backend: BackendOption = "auto"
 
-    def load(self, *, dtype: str = "float32", few_pairs: bool = True) -> "RelBERT":
+    def load(self, *, few_pairs: bool = True) -> "RelBERT":
         """With `few_pairs`, `auto` prefers the backend that starts first."""
+        return self._load("float32", few_pairs)
+
+    def _load(self, dtype: str, few_pairs: bool) -> "RelBERT":
         if few_pairs:
             start_quickly()
         from relvec.model.relation_model import RelBERT
@@ -67,6 +73,10 @@ class BatchEncoder(Encoder):
 
     batch_size: Annotated[int, typer.Option(help="Pairs encoded at once.")] = 64
     truncate: Annotated[bool, typer.Option("--truncate", help="Cut pairs that are too long for the model.")] = False
+    dtype: Dtype = "float32"
+
+    def load(self, *, few_pairs: bool = True) -> "RelBERT":
+        return self._load(self.dtype, few_pairs)
 
     @property
     def batches(self) -> dict[str, Any]:

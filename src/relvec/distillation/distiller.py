@@ -155,7 +155,7 @@ def distill(
     """Teach the encoder `student` the vectors of the model `teacher`, and save it to the folder `output`.
 
     Options are the `template` and `pooling` of the student, by default the teacher's, the `device`, and the `backend`
-    of the teacher. The same call again resumes a killed run.
+    and `dtype` of the teacher. The same call again resumes a killed run.
 
     >>> few = Sources(limit=20)
     >>> course = distill(tiny_model, tiny_model, "student", few, DistillationSettings(steps=1, batch_size=8))
@@ -176,11 +176,12 @@ def make_distiller(
     pooling: str | None = None,
     device: str | None = None,
     backend: str = "auto",
+    dtype: str = "float32",
 ) -> Distiller:
     """The distiller of a run; whatever can go wrong before the first pair is encoded goes wrong here."""
     sources, settings = sources or Sources(), settings or DistillationSettings()
     pool = make_pool(sources, settings.seed)
-    model = RelBERT.from_pretrained(teacher, backend=backend, device=device)
+    model = RelBERT.from_pretrained(teacher, backend=backend, device=device, dtype=dtype)
     learner = load_student(student, model, template=template, pooling=pooling, device=device)
     # An adapter is of no use without the place of its base; elsewhere that is nobody's business.
     is_private = expanded(student).exists() and not settings.lora_rank

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from relvec.data.overlap import benchmark_pairs, inflected, unordered
+from relvec.data.overlap import benchmark_pairs, inflected, pairs_for_testing, unordered
 from relvec.data.sources import DEFAULT_SOURCE, describe, load
 from relvec.distillation.wordnet import read_wordnet
 from relvec.errors import RelvecError
@@ -29,7 +29,8 @@ class Sources(Settings):
 
     `limit` counts word pairs before they are reversed; those of WordNet are the first to be left out.
     `shuffled` is the number of re-pairings (the head of one pair, the tail of another) as a share of the pairs. With a
-    folder of `benchmarks`, their pairs are left out, in these or other forms of the words.
+    folder of `benchmarks`, their pairs are left out, in these or other forms of the words. The pairs of relations that are
+    kept for testing are always left out.
     """
 
     files: tuple[str, ...] = setting((), "a file of pairs; may be repeated", "--pairs")
@@ -70,7 +71,9 @@ def make_pool(sources: Sources, seed: int = 0) -> Pool:
     (192, 8)
     """
     draw = random.Random(seed)
-    benchmarks = {inflected(pair) for pair in benchmark_pairs(sources.benchmarks)} if sources.benchmarks else set()
+    benchmarks = pairs_for_testing(load(DEFAULT_SOURCE))
+    if sources.benchmarks:
+        benchmarks |= {inflected(pair) for pair in benchmark_pairs(sources.benchmarks)}
     given = _grouped(_given(sources), benchmarks)
     wordnet = _grouped(read_wordnet(sources.wordnet) if sources.wordnet else (), benchmarks)
     known = given.keys() | wordnet.keys()
@@ -104,7 +107,7 @@ def _given(sources: Sources) -> Iterator[Pair]:
 def _grouped(pairs: Iterable[Pair], benchmarks: Container[Pair]) -> _Groups:
     groups: _Groups = {}
     for pair in dict.fromkeys(pairs):
-        if not benchmarks or inflected(pair) not in benchmarks:
+        if inflected(pair) not in benchmarks:
             groups.setdefault(unordered(pair), []).append(pair)
     return groups
 
