@@ -1,5 +1,6 @@
 """The bundled relations themselves: enough of them, and nothing wrong in them."""
 
+import re
 from collections import Counter
 
 import pytest
@@ -30,6 +31,12 @@ def test_every_relation_has_enough_pairs_and_a_definition(bundled: list[RatedRel
         or not relation.category
     ]
     assert poor == []
+
+
+def test_every_relation_has_a_sentence_with_a_place_for_head_and_tail(bundled: list[RatedRelation]) -> None:
+    slots = {relation.name: sorted(re.findall(r"\b[XY]\b", relation.sentence)) for relation in bundled}
+    assert {name: found for name, found in slots.items() if found != ["X", "Y"]} == {}
+    assert [relation.name for relation in bundled if "(" in relation.sentence] == []
 
 
 def test_no_pair_is_repeated_or_both_positive_and_negative_in_a_relation(bundled: list[RatedRelation]) -> None:

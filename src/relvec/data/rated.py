@@ -35,7 +35,8 @@ class RatedRelation:
     """A relation by its good examples and its bad ones; the category is empty if it belongs to none.
 
     `held_out` are those pairs of both kinds that the data keeps for validation, if it says so. A symmetric relation
-    holds in both directions; one for testing is held out as a whole.
+    holds in both directions; one for testing is held out as a whole. `definition` and `sentence` say what the relation
+    of X to Y is; the sentence reads as English when a head and a tail stand for X and Y.
     """
 
     name: str
@@ -46,6 +47,7 @@ class RatedRelation:
     held_out: tuple[Pair, ...] = ()
     is_symmetric: bool = False
     is_for_testing: bool = False
+    sentence: str = ""
 
     @property
     def pairs(self) -> tuple[Pair, ...]:

@@ -4,7 +4,7 @@
 | --- | --- |
 | a table (`.jsonl`, `.csv`, `.tsv`, `.parquet`, a frame) | `relation`, `head`, `tail`, perhaps `category` and `score` |
 | the authors' hub datasets, `.jsonl` | `{"relation_type": "8d", "positives": [[head, tail], ...], "negatives": ...}` |
-| ours, `.toml` | `category`, and `[[relation]]` with `name`, `definition`, `positives`, `negatives` |
+| ours, `.toml` | `category`, and `[[relation]]` with `name`, `definition`, `sentence`, `positives`, `negatives` |
 | SemEval-2012 Task 2 as distributed | a folder of `Phase2Answers-1a.txt` with lines `50.0 "head:tail"` |
 
 File names such as `train.jsonl`, `valid.jsonl` (or `validation`, `val`, `dev`) and `test.jsonl` tell the parts of a
@@ -181,6 +181,7 @@ def _read_toml(path: Path) -> Iterator[RatedRelation]:
             row.label("definition"),
             is_symmetric=bool(table.get("symmetric")),
             is_for_testing=bool(table.get("held_out")),
+            sentence=row.label("sentence") or row.label("definition"),
         )
 
 
