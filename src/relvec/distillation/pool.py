@@ -29,8 +29,8 @@ class Sources(Settings):
 
     `limit` counts word pairs before they are reversed; those of WordNet are the first to be left out.
     `shuffled` is the number of re-pairings (the head of one pair, the tail of another) as a share of the pairs. With a
-    folder of `benchmarks`, their pairs are left out, in these or other forms of the words. The pairs of relations that are
-    kept for testing are always left out.
+    folder of `benchmarks`, their pairs are left out, in these or other forms of the words. The pairs of relations
+    that are kept for testing are always left out.
     """
 
     files: tuple[str, ...] = setting((), "a file of pairs; may be repeated", "--pairs")
