@@ -82,6 +82,15 @@ def test_bundled_relations_give_positives_and_negatives_but_no_pair_that_is_kept
     assert not pairs_for_testing(relations) & set(map(inflected, taken))
 
 
+def test_scrambled_pairs_are_no_positives() -> None:
+    from relvec.data.sources import load
+
+    plain, more = make_pool(Sources(shuffled=0)), make_pool(Sources(shuffled=0, scrambled=4))
+    added = {*more.train, *more.held_out} - {*plain.train, *plain.held_out}
+    assert len(added) > 1000
+    assert not added & {pair for relation in load("bundled") for pair in relation.positives}
+
+
 def test_a_card_names_files_without_their_folders(pairs_file: Path) -> None:
     described = sources(pairs_file, data=("bundled",), wordnet="somewhere/dict").described()
     assert described.startswith("bundled (relvec's own")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relvec.data.overlap import benchmark_pairs, inflected, pairs_for_testing, unordered
+from relvec.data.rated import RatedRelation
 from relvec.data.sources import DEFAULT_SOURCE, describe, load
 from relvec.distillation.wordnet import read_wordnet
 from relvec.errors import RelvecError
@@ -28,6 +29,7 @@ class Sources(Settings):
     """Where the pairs come from, and how many of them are taken.
 
     `limit` counts word pairs before they are reversed; those of WordNet are the first to be left out.
+    `scrambled` pairs ask the student what relations do to pairs that do not belong together.
     `shuffled` is the number of re-pairings (the head of one pair, the tail of another) as a share of the pairs. With a
     folder of `benchmarks`, their pairs are left out, in these or other forms of the words. The pairs of relations
     that are kept for testing are always left out.
@@ -39,6 +41,7 @@ class Sources(Settings):
     )
     wordnet: Path | None = setting(None, "a folder with data.noun and its like: adds WordNet")
     limit: int = setting(100_000, "how many pairs at most; WordNet gives what the rest leaves free", ge=FEWEST)
+    scrambled: int = setting(0, "pairs to add of each relation of --data, made by scrambling its positives", ge=0)
     shuffled: float = setting(0.2, "random pairs of their words to add, as a share", ge=0)
     both_directions: bool = True
     data_dir: Path | None = None
@@ -48,6 +51,8 @@ class Sources(Settings):
         """What a model card says of the data; of the user's own files only the names."""
         names = [Path(name).name if expanded(name).exists() else describe(name) for name in self.data]
         names += [Path(path).name for path in self.files] + (["WordNet"] if self.wordnet else [])
+        if self.scrambled:
+            names.append(f"scrambled pairs of their relations, {self.scrambled} each")
         if self.shuffled:
             names.append(f"random pairs of their words, {self.shuffled:.0%} more")
         text = "; ".join(names) + (", each in both directions" if self.both_directions else "")
@@ -74,7 +79,7 @@ def make_pool(sources: Sources, seed: int = 0) -> Pool:
     benchmarks = pairs_for_testing(load(DEFAULT_SOURCE))
     if sources.benchmarks:
         benchmarks |= {inflected(pair) for pair in benchmark_pairs(sources.benchmarks)}
-    given = _grouped(_given(sources), benchmarks)
+    given = _grouped(_given(sources, seed), benchmarks)
     wordnet = _grouped(read_wordnet(sources.wordnet) if sources.wordnet else (), benchmarks)
     known = given.keys() | wordnet.keys()
     own = _sample(given, sources.limit, draw)
@@ -95,13 +100,26 @@ def make_pool(sources: Sources, seed: int = 0) -> Pool:
     )
 
 
-def _given(sources: Sources) -> Iterator[Pair]:
+def _given(sources: Sources, seed: int) -> Iterator[Pair]:
     for path in sources.files:
         yield from read_pairs(path)
     for name in sources.data:
         # How well a pair fits its relation is of no matter here: all are taken.
-        for relation in load(name, data_dir=sources.data_dir, top=sys.maxsize):
+        relations = load(name, data_dir=sources.data_dir, top=sys.maxsize)
+        for relation in relations:
             yield from (*relation.positives, *relation.negatives)
+        if sources.scrambled:
+            yield from _scrambled(relations, sources.scrambled, seed)
+
+
+def _scrambled(relations: Sequence[RatedRelation], count: int, seed: int) -> Iterator[Pair]:
+    import torch
+
+    from relvec.training.scrambling import Scrambler
+
+    scrambler, generator = Scrambler(relations), torch.Generator().manual_seed(seed)
+    for relation in relations:
+        yield from scrambler(relation, count, generator)
 
 
 def _grouped(pairs: Iterable[Pair], benchmarks: Container[Pair]) -> _Groups:
