@@ -18,7 +18,12 @@ def distill(
     teacher: Annotated[str, typer.Option(help="The model to learn from: a name, a folder or a hub id.")] = (
         DEFAULT_MODEL
     ),
-    student: Annotated[str, typer.Option(help="The encoder to start from: a name, a folder or a hub id.")] = "minilm",
+    student: Annotated[
+        str, typer.Option(help="The encoder to start from: a name, a folder or a hub id; or static, for none.")
+    ] = "minilm",
+    word_vectors: Annotated[
+        Path | None, typer.Option(help="A word2vec or GloVe file that a static student starts from.")
+    ] = None,
     template: Annotated[str | None, typer.Option(help="The student's template; by default the teacher's.")] = None,
     pooling: Annotated[str | None, typer.Option(help="The student's pooling; by default the teacher's.")] = None,
     *,
@@ -43,8 +48,8 @@ def distill(
         changes["data"] = ()
     from relvec.distillation.distiller import make_distiller
 
-    of_student: dict[str, Any] = {"template": template, "pooling": pooling, "device": run.device}
-    of_teacher: dict[str, Any] = {"backend": backend, "dtype": dtype}
+    of_student: dict[str, Any] = {"template": template, "pooling": pooling, "word_vectors": word_vectors}
+    of_teacher: dict[str, Any] = {"backend": backend, "dtype": dtype, "device": run.device}
     distiller = make_distiller(teacher, student, output, sources.changed(changes), settings, **of_student, **of_teacher)
     if dry_run:
         plan = distiller.plan()

@@ -1,7 +1,8 @@
 """relvec neighbours and complete: what an index knows of a relation."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +11,13 @@ from relvec.cli.output import Table, pair_json, show
 from relvec.errors import RelvecError
 from relvec.pairs import Pair, as_word, parse_pair
 
+if TYPE_CHECKING:
+    from relvec.model.relation_model import RelBERT
+
+Reranker = Annotated[
+    str | None,
+    typer.Option(help="A better model than the index's own (--model), to rank 1,000 candidates that this one finds."),
+]
 Index = Annotated[Path | None, typer.Option(help="An index folder; by default the bundled vocabulary.")]
 
 
@@ -31,6 +39,7 @@ def neighbours(
             min=0, help="How many candidates of a compressed index are encoded again: by default 32, or 2k if more."
         ),
     ] = None,
+    reranker: Reranker = None,
     encoder: Encoder,
     json: Json = False,
 ) -> None:
@@ -40,7 +49,15 @@ def neighbours(
     from relvec.index import PairIndex
 
     opened = PairIndex.load(index)
-    found = opened.neighbours(encoder.load(), query, k, rerank=rerank, shared_words=shared_words, relation=relation)
+    found = opened.neighbours(
+        encoder.load(),
+        query,
+        k,
+        rerank=rerank,
+        reranker=load_reranker(reranker, encoder),
+        shared_words=shared_words,
+        relation=relation,
+    )
     rows = [{**pair_json(pair), "score": score, "relation": label or None} for pair, score, label in found]
     columns = ["pair", "similarity"] + ["relation"] * any(label for _, _, label in found)
     table = [[":".join(pair), f"{score:.3f}", label][: len(columns)] for pair, score, label in found]
@@ -57,6 +74,7 @@ def complete(
     word_vectors: Annotated[
         Path | None, typer.Option(help="A word2vec or GloVe file that gives more candidates: words near c.")
     ] = None,
+    reranker: Reranker = None,
     encoder: Encoder,
     json: Json = False,
 ) -> None:
@@ -67,11 +85,17 @@ def complete(
     from relvec.index import complete as completed
 
     opened = PairIndex.load(index)
-    found = completed(encoder.load(), opened, a, b, c, k, word_vectors=word_vectors)
+    judge = load_reranker(reranker, encoder)
+    found = completed(encoder.load(), opened, a, b, c, k, word_vectors=word_vectors, reranker=judge)
     words = [{"word": word, "score": score} for word, score in found]
     table = [[word, f"{score:.3f}"] for word, score in found]
     title = f"{a} is to {b} as {c} is to"
     show(json, {"pair": f"{a}:{b}", "head": c, "words": words}, Table(["word", "score"], table, title))
+
+
+def load_reranker(name: str | None, encoder: Encoder) -> "RelBERT | None":
+    """The model that ranks what the index's own has found."""
+    return replace(encoder, model=name).load(few_pairs=False) if name else None
 
 
 def parse_analogy(parts: list[str]) -> tuple[Pair, str]:

@@ -10,7 +10,9 @@ import numpy as np
 import torch
 
 from relvec.distillation.pool import Pool, Sources, make_pool
-from relvec.distillation.settings import DistillationSettings
+from relvec.distillation.record import record_of
+from relvec.distillation.settings import DistillationSettings, StaticSettings
+from relvec.distillation.static_student import StaticDistiller
 from relvec.distillation.targets import Targets, cosine_correlation, similarity_loss, vector_loss
 from relvec.errors import RelvecError
 from relvec.io.files import expanded
@@ -25,6 +27,7 @@ from relvec.training.encoder_training import EncoderTraining, seconds_of
 from relvec.training.loop import CHECKPOINT_NAME, Course, NamedScores, job_of
 
 BATCHES_SORTED_TOGETHER = 32
+STATIC = "static"
 
 
 class Distiller(EncoderTraining):
@@ -93,30 +96,9 @@ class Distiller(EncoderTraining):
         return {"cosine": float(np.mean(cosines)), "correlation": cosine_correlation(vectors, teacher)}
 
     def record(self, course: Course) -> dict[str, Any]:
-        before, after = course.first, course.best
-        settings = {name: value for name, value in self.settings.as_dict().items() if name not in ("steps", "epochs")}
-        return {
-            "base": self.base,
-            "data": self.data,
-            "recipe": {
-                "method": "distillation",
-                "teacher": self.teacher.name,
-                "teacher_fingerprint": self.teacher.fingerprint,
-                **{name.replace(" ", "_"): count for name, count in self.pool.counts.items()},
-                "training_pairs": len(self.pool.train),
-                "steps": self.steps,
-                **settings,
-            },
-            "metrics": {
-                "held-out pairs": len(self.pool.held_out),
-                "mean cosine to the target before training": round(before["cosine"], 4),
-                "mean cosine to the target": round(after["cosine"], 4),
-                "correlation with the teacher's cosines before training": round(before["correlation"], 4),
-                "correlation with the teacher's cosines": round(after["correlation"], 4),
-                "correlation that the reduced dimension allows": round(self.targets.kept(self.pool.held_out), 4),
-                "step": course.best_step,
-            },
-        }
+        kept = self.targets.kept(self.pool.held_out)
+        training = record_of(self.settings, self.teacher, self.pool, course, self.steps, kept)
+        return {"base": self.base, "data": self.data, **training}
 
     def plan(self) -> dict[str, float]:
         """Count the run and estimate its seconds; the weights stay as they are."""
@@ -154,8 +136,9 @@ def distill(
 ) -> Course:
     """Teach the encoder `student` the vectors of the model `teacher`, and save it to the folder `output`.
 
-    Options are the `template` and `pooling` of the student, by default the teacher's, the `device`, and the `backend`
-    and `dtype` of the teacher. The same call again resumes a killed run.
+    The student `static` has no language model. Options are the `template` and `pooling` of the student, by default the
+    teacher's, `word_vectors`, a file that a static student starts from, the `device`, and the `backend` and `dtype` of
+    the teacher. The same call again resumes a killed run.
 
     >>> few = Sources(limit=20)
     >>> course = distill(tiny_model, tiny_model, "student", few, DistillationSettings(steps=1, batch_size=8))
@@ -177,11 +160,18 @@ def make_distiller(
     device: str | None = None,
     backend: str = "auto",
     dtype: str = "float32",
-) -> Distiller:
+    word_vectors: str | Path | None = None,
+) -> Distiller | StaticDistiller:
     """The distiller of a run; whatever can go wrong before the first pair is encoded goes wrong here."""
     sources, settings = sources or Sources(), settings or DistillationSettings()
     pool = make_pool(sources, settings.seed)
     model = RelBERT.from_pretrained(teacher, backend=backend, device=device, dtype=dtype)
+    if student == STATIC:
+        if template or pooling or settings.lora_rank:
+            raise RelvecError("A static student has no prompt and no adapter; leave out template, pooling and LoRA.")
+        chosen = StaticSettings(**{name: getattr(settings, name) for name in settings.model_fields_set})
+        about = sources.described()
+        return StaticDistiller(ModelVectors(model), pool, chosen, output, word_vectors=word_vectors, data=about)
     learner = load_student(student, model, template=template, pooling=pooling, device=device)
     # An adapter is of no use without the place of its base; elsewhere that is nobody's business.
     is_private = expanded(student).exists() and not settings.lora_rank

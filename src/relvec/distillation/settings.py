@@ -36,3 +36,18 @@ class DistillationSettings(Settings):
         if not self.steps and not self.epochs:
             raise RelvecError("epochs is 0; use a number above 0, or set steps.")
         return self
+
+
+class StaticSettings(DistillationSettings):
+    """How a static student is made and trained: its steps cost little and its words are many, so batches are large."""
+
+    epochs: float = setting(10.0, "how often each pair is met", ge=0)
+    batch_size: int = setting(2048, "pairs in a step", ge=2)
+    learning_rate: float = setting(2e-3, "the highest learning rate", gt=0)
+    weight_decay: float = setting(0.0, "the weight decay of AdamW", ge=0)
+    words: int = setting(70_000, "words and terms with a vector of their own", ge=1)
+    pieces: int = setting(8_000, "pieces of words, for all others", ge=1)
+    word_dim: int = setting(128, "dimensions of a word", ge=1)
+    hidden: int = setting(512, "dimensions of the hidden layer", ge=1)
+    dim: int = setting(256, "dimensions of a relation vector", ge=1)
+    piece_share: float = setting(0.1, "how often a known word is read in pieces", ge=0, le=1)

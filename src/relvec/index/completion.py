@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from relvec.errors import RelvecError
-from relvec.index.pair_index import PairIndex
+from relvec.index.pair_index import CANDIDATES, PairIndex
 from relvec.io.word2vec import VectorTable, read_vectors, spellings
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import as_word
@@ -27,8 +27,11 @@ def complete(
     k: int = 10,
     *,
     word_vectors: str | Path | None = None,
+    reranker: RelBERT | None = None,
 ) -> list[Ranked[str]]:
     """Words d such that c is to d as a is to b, by falling cos(x_cd, x_ab) + 0.05 [c and d are a pair of the index].
+
+    With a `reranker`, a better model than the index's own, there are 1,000 candidates and x are its vectors.
 
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> index = PairIndex.of(model, [("Tokyo", "Japan"), ("Tokyo", "tea"), ("cup", "tea"), ("dog", "cat")])
@@ -36,10 +39,11 @@ def complete(
     ['Japan', 'cat', 'tea']
     """
     a, b, c = as_word(a), as_word(b), as_word(c)
-    candidates = candidate_words(model, index, a, b, c, word_vectors=word_vectors)
+    from_each = FROM_EACH if reranker is None else CANDIDATES // 3
+    candidates = candidate_words(model, index, a, b, c, from_each=from_each, word_vectors=word_vectors)
     if not candidates:
         raise RelvecError(f"There is no candidate for {c}; use an index of more pairs, or give word vectors.")
-    found = model.complete(a, b, c, candidates)
+    found = (reranker or model).complete(a, b, c, candidates)
     known = index.pairs.with_word([c])
     partners = {word.casefold() for row in np.flatnonzero(known) for word in index.pairs.pair(int(row))}
     scores = [score + ATTESTED * (word.casefold() in partners) for word, score in found]
@@ -47,7 +51,14 @@ def complete(
 
 
 def candidate_words(
-    model: RelBERT, index: PairIndex, a: str, b: str, c: str, *, word_vectors: str | Path | None = None
+    model: RelBERT,
+    index: PairIndex,
+    a: str,
+    b: str,
+    c: str,
+    *,
+    from_each: int = FROM_EACH,
+    word_vectors: str | Path | None = None,
 ) -> list[str]:
     """Where d may come from: partners of c in the index, tails of the neighbours of (a, b), words near c.
 
@@ -58,9 +69,9 @@ def candidate_words(
     index.check_model(model)
     forward, backward = model.encode([(a, b), (b, a)])
     pairs = index.pairs
-    _, after_c = index.search(forward, FROM_EACH, pairs.with_head([c]))
-    _, before_c = index.search(backward, FROM_EACH, pairs.with_tail([c]))
-    _, alike = index.search(forward, FROM_EACH)
+    _, after_c = index.search(forward, from_each, pairs.with_head([c]))
+    _, before_c = index.search(backward, from_each, pairs.with_tail([c]))
+    _, alike = index.search(forward, from_each)
     words = [pairs.pair(row)[1] for row in after_c]
     words += [pairs.pair(row)[0] for row in before_c]
     words += [pairs.pair(row)[1] for row in alike]

@@ -22,6 +22,8 @@ from relvec.pairs import Pair, Prototype, Relation, as_pairs, as_relation, as_re
 from relvec.similarity import Vectors, cosine
 
 RERANKED = 32
+CANDIDATES = 1000
+"""How many pairs a quick model finds for a better one to rank: `benchmarks/cascade.py` prints what is missed."""
 
 
 class Neighbour(NamedTuple):
@@ -193,19 +195,21 @@ class PairIndex:
         k: int = 10,
         *,
         rerank: int | None = None,
+        reranker: RelBERT | None = None,
         shared_words: bool = False,
         relation: str | Iterable[str] | None = None,
     ) -> list[Neighbour]:
         """The k pairs whose relation is most similar to the query: a pair, or several (the mean of their vectors).
 
         score(p) = cos(x_query, x_p). Of a compressed index the best `rerank` candidates (32, or 2k if that is more) are
-        encoded again, which makes their scores exact; if they are fewer than k, the others keep their estimates. The
+        encoded again, which makes their scores exact; if they are fewer than k, the others keep their estimates. With a
+        `reranker`, a better model than the index's own, the candidates (1,000) are ranked by its vectors instead. The
         query's own pairs and their reverses never count, nor does a pair that has a word of the query, except with
         `shared_words`. `relation` keeps to pairs with this label, or one of several.
         """
-        return self.neighbours_of_each(
-            model, [as_query(query)], k, rerank=rerank, shared_words=shared_words, relation=relation
-        )[0]
+        options: dict[str, Any] = {"rerank": rerank, "reranker": reranker}
+        options |= {"shared_words": shared_words, "relation": relation}
+        return self.neighbours_of_each(model, [as_query(query)], k, **options)[0]
 
     def most_similar(
         self, model: RelBERT, positive: Any, topn: int = 10, *, shared_words: bool = False
@@ -221,6 +225,7 @@ class PairIndex:
         k: int = 10,
         *,
         rerank: int | None = None,
+        reranker: RelBERT | None = None,
         shared_words: bool = False,
         relation: str | Iterable[str] | None = None,
         show_progress: bool | None = False,
@@ -237,7 +242,12 @@ class PairIndex:
         if not asked:
             return []
         self.check_model(model)
-        rerank = 0 if self.is_exact else max(RERANKED, 2 * k) if rerank is None else rerank
+        if reranker is not None:
+            rerank = max(k, CANDIDATES if rerank is None else rerank)
+        elif self.is_exact:
+            rerank = 0
+        elif rerank is None:
+            rerank = max(RERANKED, 2 * k)
         labelled = np.ones(len(self.pairs), dtype=bool) if relation is None else self.pairs.with_relation(relation)
         vectors = model.encode(asked, show_progress=show_progress)
         found = [
@@ -246,6 +256,8 @@ class PairIndex:
         ]
         reranked = sorted({int(row) for _, rows in found for row in rows[:rerank]})
         pairs = [self.pairs.pair(row) for row in reranked]
+        if reranker is not None:
+            model, vectors = reranker, reranker.encode(asked)
         again = model.encode(pairs, truncate=True, show_progress=show_progress) if pairs else vectors[:0]
         exact = dict(zip(reranked, again, strict=True))
         return [self._ranked(vector, *scored, rerank, exact)[:k] for vector, scored in zip(vectors, found, strict=True)]

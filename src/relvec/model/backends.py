@@ -56,6 +56,9 @@ BACKENDS: dict[str, Backend] = {
     )
 }
 
+STATIC_KIND = "relvec-static"
+STATIC = Backend("static", "models without a language model", "relvec.model.static_model", "StaticRelBERT")
+
 DTYPES = ("float32", "float16", "bfloat16")
 
 
@@ -63,12 +66,17 @@ class UnsupportedModelError(Exception):
     """This backend does not know the model, or cannot read its files; another backend may."""
 
 
-def candidates(backend: str, few_pairs: bool) -> Iterator[Backend]:
+def candidates(backend: str, few_pairs: bool, kind: str = "") -> Iterator[Backend]:
     """The backends to try, one after the other; `auto` is torch, and for a few pairs numpy where it knows the model.
+
+    A static model has no language model to choose a backend for.
 
     >>> [backend.name for backend in candidates("auto", few_pairs=True)]
     ['numpy', 'torch']
     """
+    if kind == STATIC_KIND:
+        yield STATIC
+        return
     if one_of("backend", backend, ("auto", *BACKENDS)) != "auto":
         yield BACKENDS[backend]
         return

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,12 +92,16 @@ class RelBERT(ABC):
             one_of("dtype", dtype, DTYPES)
         stored = StoredModel.find(model, revision, show_progress, layers)
         reason = ""
-        for candidate in candidates(cls.backend or backend, few_pairs and device is None and dtype == "float32"):
+        is_quick = few_pairs and device is None and dtype == "float32"
+        for candidate in candidates(cls.backend or backend, is_quick, stored.kind):
             try:
                 opened = candidate.load().open(stored, template=template, pooling=pooling, device=device, dtype=dtype)
-                return cast(Self, opened)
             except UnsupportedModelError as error:
                 reason = str(error)
+                continue
+            if not isinstance(opened, cls):
+                raise RelvecError(f"{stored.name} is a static model, which cannot be trained; take another model.")
+            return opened
         fix = "use the torch backend (pip install 'relvec[torch]')"
         raise RelvecError(f"The numpy backend cannot open {stored.name} ({reason}); {fix}.")
 

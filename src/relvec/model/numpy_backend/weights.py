@@ -14,7 +14,7 @@ from relvec.similarity import Vectors
 
 Matrix = NDArray[np.float32]
 
-_DTYPES = {"F32": "<f4", "F16": "<f2"}
+_DTYPES = {"F32": "<f4", "F16": "<f2", "I8": "i1"}
 _SIZE_BYTES = 8
 
 
