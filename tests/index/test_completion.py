@@ -33,6 +33,15 @@ def test_word_vectors_add_words_near_c_and_near_its_analogue(
     assert "kyoto" not in without
 
 
+def test_a_reranker_scores_the_candidates_of_the_index(tiny: RelBERT, index: PairIndex, tiny_folder: Path) -> None:
+    better = RelBERT.from_pretrained(tiny_folder, pooling="mask")
+    found = complete(tiny, index, "Paris", "France", "cats", reranker=better)
+    assert {word for word, _ in found} == set(candidate_words(tiny, index, "Paris", "France", "cats"))
+    for word, score in found:
+        attested = ATTESTED * (word == "dogs")
+        assert score == pytest.approx(better.similarity(("Paris", "France"), ("cats", word)) + attested, abs=1e-5)
+
+
 def test_words_are_ranked_by_relational_similarity_and_pairs_of_the_index_have_the_start(
     tiny: RelBERT, index: PairIndex
 ) -> None:

@@ -49,6 +49,20 @@ def test_shared_words_can_be_allowed_but_never_the_query_or_its_reverse(tiny: To
     assert pairs == set(PAIRS) - {("Paris", "France"), ("France", "Paris")}
 
 
+def test_a_reranker_ranks_the_candidates_of_the_index_as_it_would_rank_all_pairs(
+    tiny: TorchRelBERT, index: PairIndex, tiny_folder: Path
+) -> None:
+    better = TorchRelBERT.from_pretrained(tiny_folder, pooling="mask")
+    query = ("Paris", "France")
+    wanted = PairIndex.of(better, PAIRS).neighbours(better, query, 10)
+    found = index.neighbours(tiny, query, 10, reranker=better)
+    assert [neighbour.pair for neighbour in found] == [neighbour.pair for neighbour in wanted]
+    np.testing.assert_allclose([each.score for each in found], [each.score for each in wanted], atol=1e-5)
+    candidates = {neighbour.pair for neighbour in index.neighbours(tiny, query, 12)}
+    few = index.neighbours(tiny, query, 10, rerank=12, reranker=better)
+    assert {neighbour.pair for neighbour in few} < candidates
+
+
 def test_a_relation_label_keeps_the_others_out(tiny: TorchRelBERT, index: PairIndex) -> None:
     found = index.neighbours(tiny, ("cup", "tea"), 100, relation=["place"])
     assert {neighbour.relation for neighbour in found} == {"place"}

@@ -82,7 +82,9 @@ class ModelVectors:
         return self.rows(pairs)[:], np.ones(len(pairs), dtype=bool)
 
     def missing(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """The distinct pairs that the cache lacks."""
+        """The distinct pairs that the cache lacks; of a model that is not cached, none."""
+        if not self.model.is_cached:
+            return []
         pair_of = {_key(pair): pair for pair in pairs}
         return [pair_of[key] for key in self._cache.missing(pair_of)]
 
@@ -100,7 +102,8 @@ class ModelVectors:
                 step = missing[start : start + PAIRS_PER_STEP]
                 self._encoded(step)
                 bar.update(len(step))
-        return Prepared(len(missing), len(distinct) - len(missing))
+        cached = len(distinct) - len(missing) if self.model.is_cached else 0
+        return Prepared(len(distinct) - cached, cached)
 
     def rows(self, pairs: Sequence[Pair], *, normalize: bool = False) -> "CachedRows":
         """The vectors of prepared pairs, left in the cache until they are asked for."""
@@ -108,6 +111,8 @@ class ModelVectors:
 
     def read(self, pairs: Sequence[Pair]) -> Vectors:
         """The vectors of a few prepared pairs; one that is damaged in the cache is encoded again."""
+        if not self.model.is_cached:
+            return self.model.encode(pairs, truncate=True)
         found = self._cache.get(map(_key, pairs))
         found |= self._encoded([pair for pair in dict.fromkeys(pairs) if _key(pair) not in found])
         numbers = np.frombuffer(b"".join(found[_key(pair)] for pair in pairs), dtype="<f4")
@@ -140,8 +145,9 @@ class CachedRows:
     def __getitem__(self, rows: Any) -> Vectors:
         pairs = self._pairs[rows] if isinstance(rows, slice) else [self._pairs[row] for row in rows]
         found = np.empty((len(pairs), self.shape[1]), dtype=np.float32)
-        for start in range(0, len(pairs), PAIRS_PER_STEP):
-            step = pairs[start : start + PAIRS_PER_STEP]
+        size = PAIRS_PER_STEP if self._source.model.is_cached else max(len(pairs), 1)
+        for start in range(0, len(pairs), size):
+            step = pairs[start : start + size]
             found[start : start + len(step)] = self._source.read(step)
         return normalized(found) if self._normalize else found
 

@@ -44,6 +44,8 @@ class RelBERT(ABC):
     """
 
     backend: str = ""
+    is_cached = True
+    """Whether its vectors are worth keeping on disk: those of a static model are made more quickly than read."""
 
     def __init__(
         self,

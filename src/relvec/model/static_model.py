@@ -83,6 +83,7 @@ class StaticRelBERT(RelBERT):
     """
 
     backend = "numpy"
+    is_cached = False
 
     def __init__(
         self,
