@@ -215,8 +215,8 @@ class Terms:
 def common_pieces(words: Iterable[str], count: int) -> list[str]:
     """Every letter, and the pieces that spare most letters if words are written in them; ## marks those within a word.
 
-    >>> common_pieces(["teapot", "teacup", "cups"], 24)[-3:]
-    ['tea', '##pot', '##cup']
+    >>> common_pieces(["teacup", "teapot", "teas"], 17)[-1]
+    'tea'
     """
     counts: Counter[str] = Counter()
     for word in words:
