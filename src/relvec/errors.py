@@ -14,6 +14,8 @@ EXTRAS = {
     "gguf": "large",
     "joblib": "evaluate",
     "matplotlib": "evaluate",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
     "openai": "evaluate",
     "pandas": "evaluate",
     "peft": "train",

@@ -25,6 +25,7 @@ COMMANDS = {
     "embed": "embed",
     "train": "train",
     "merge": "models",
+    "export": "models",
     "distill": "distill",
     "baselines": "baselines",
     "report": "report",

@@ -42,7 +42,7 @@ class Chosen:
     template: TemplateOption = None
     pooling: PoolingOption = None
     dtype: Annotated[
-        str | None, typer.Option(help="How the model computes: float32 (by default) or, often faster, bfloat16.")
+        str | None, typer.Option(help="How the model computes: float32 (by default) or, faster, bfloat16 or int8.")
     ] = None
     baseline: Annotated[
         str | None, typer.Option(help="A baseline instead of a model; `relvec baselines` lists them.")

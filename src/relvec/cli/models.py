@@ -1,4 +1,4 @@
-"""relvec models, fetch and merge: which models there are, bring one here, make one of several."""
+"""relvec models, fetch, merge and export: which models there are, bring one here, write one in another form."""
 
 from pathlib import Path
 from typing import Annotated
@@ -73,4 +73,33 @@ def merge(
         save_over_base(merged, models[0], lora, output)
     else:
         merged.save_pretrained(output)
+    typer.echo(str(output))
+
+
+def export(
+    model: Annotated[str, typer.Argument(help="A model: a name, a folder or a hub id.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
+    onnx: Annotated[bool, typer.Option("--onnx", help="Write a model.onnx for other programs.")] = False,
+    int8: Annotated[bool, typer.Option("--int8", help="Weights of one byte: a quarter of the size.")] = False,
+) -> None:
+    """Write a whole model, without its base: as ONNX for other programs, as int8 to take little room, or as both."""
+    from relvec.model.adapter import holds
+    from relvec.model.saving import check_no_model
+
+    if not onnx and not int8:
+        raise RelvecError("There is no form to export to; add --onnx or --int8 (`relvec merge` writes plain weights).")
+    if holds(output, model):
+        raise RelvecError(f"{output} holds {model}, or what it stands on; choose another output.")
+    check_no_model(output)
+    if onnx:
+        from relvec.model.onnx_backend.export import export_onnx
+        from relvec.model.onnx_backend.model import OnnxRelBERT
+
+        export_onnx(OnnxRelBERT.from_pretrained(model, dtype="int8" if int8 else "float32"), output)
+    else:
+        from relvec.model.torch_backend import TorchRelBERT
+
+        whole = TorchRelBERT.from_pretrained(model, device="cpu")
+        whole.name = output.name
+        whole.save_int8(output)
     typer.echo(str(output))

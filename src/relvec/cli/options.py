@@ -31,7 +31,8 @@ Device = Annotated[
 _BACKENDS = ", ".join(f"{backend.name} ({backend.help})" for backend in BACKENDS.values())
 BackendOption = Annotated[str, typer.Option(help=f"auto, {_BACKENDS}.")]
 Dtype = Annotated[
-    str, typer.Option(help="float32, or bfloat16: about twice as fast where the hardware has it, a little less exact.")
+    str,
+    typer.Option(help="float32; or bfloat16 (torch) and int8 (onnx), faster where the hardware has them, less exact."),
 ]
 PairsFile = Annotated[
     str, typer.Argument(help="A .csv, .tsv, .jsonl or .parquet file, lines of head:tail, or - for stdin.")
@@ -52,18 +53,16 @@ class Encoder:
     model: Model = DEFAULT_MODEL
     device: Device = None
     backend: BackendOption = "auto"
+    dtype: Dtype = "float32"
 
     def load(self, *, few_pairs: bool = True) -> "RelBERT":
         """With `few_pairs`, `auto` prefers the backend that starts first."""
-        return self._load("float32", few_pairs)
-
-    def _load(self, dtype: str, few_pairs: bool) -> "RelBERT":
         if few_pairs:
             start_quickly()
         from relvec.model.relation_model import RelBERT
 
         return RelBERT.from_pretrained(
-            self.model, backend=self.backend, device=self.device, dtype=dtype, few_pairs=few_pairs
+            self.model, backend=self.backend, device=self.device, dtype=self.dtype, few_pairs=few_pairs
         )
 
 
@@ -73,10 +72,6 @@ class BatchEncoder(Encoder):
 
     batch_size: Annotated[int, typer.Option(help="Pairs encoded at once.")] = 64
     truncate: Annotated[bool, typer.Option("--truncate", help="Cut pairs that are too long for the model.")] = False
-    dtype: Dtype = "float32"
-
-    def load(self, *, few_pairs: bool = True) -> "RelBERT":
-        return self._load(self.dtype, few_pairs)
 
     @property
     def batches(self) -> dict[str, Any]:

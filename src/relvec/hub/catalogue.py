@@ -64,12 +64,13 @@ class BaseModel:
 
 @dataclass(frozen=True)
 class BundledModel:
-    """A relation model inside this package: a small adapter over a base model."""
+    """A relation model inside this package: a small adapter over a base model, or the whole of it as int8."""
 
     name: str
     base: str
     description: str
     measured: Measured = Measured()
+    is_whole: bool = False
 
     @property
     def folder(self) -> Path:
@@ -215,8 +216,9 @@ BUNDLED_MODELS: dict[str, BundledModel] = {
         BundledModel(
             "relvec-small",
             base="minilm",
-            description="MiniLM that learned the vectors of relvec-mpnet",
+            description="MiniLM that learned the vectors of relvec-mpnet; needs no download",
             measured=Measured(speed=7.2, analogy_accuracy=65.3, scoring="bidirectional"),
+            is_whole=True,
         ),
     )
 }

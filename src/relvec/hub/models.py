@@ -135,10 +135,15 @@ def model_rows() -> list[dict[str, Any]]:
     """One row for each name in the catalogue: what it is, its size, what was measured, its source, if it is here."""
     bundled, bases, published = BUNDLED_MODELS.values(), BASE_MODELS.values(), HUB_MODELS.values()
     return [
-        *(_row(each, "relation model", BASE_MODELS[each.base], f"bundled, over {each.base}") for each in bundled),
+        *map(_bundled_row, bundled),
         *(_row(each, "base encoder", each, each.source) for each in bases),
         *(_row(each, "relation model", each, "hub") for each in published),
     ]
+
+
+def _bundled_row(model: BundledModel) -> dict[str, Any]:
+    row = _row(model, "relation model", BASE_MODELS[model.base], f"bundled, over {model.base}")
+    return row | {"download": 0, "source": "bundled", "here": True} if model.is_whole else row
 
 
 def _row(

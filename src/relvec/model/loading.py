@@ -1,5 +1,6 @@
 """Loading an encoder and its tokenizer from a folder: safetensors first, never code."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from transformers import (
 )
 
 from relvec.errors import RelvecError
+from relvec.model.numpy_backend.weights import TensorFile
+from relvec.model.quantization import INT8_WEIGHTS
 from relvec.progress import quiet_transformers
 
 
@@ -39,6 +42,30 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 def load_weights(folder: Path, config: PretrainedConfig) -> PreTrainedModel:
     """The encoder of a folder, without its unused pooling head."""
+    model, missing = (
+        _from_int8(folder, config) if (folder / INT8_WEIGHTS).is_file() else _from_transformers(folder, config)
+    )
+    missing = sorted(key for key in missing if not key.startswith("pooler"))
+    if missing:
+        raise RelvecError(f"The weights in {folder} lack {missing[0]} and {len(missing) - 1} more; fetch them again.")
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None
+    return model.eval()
+
+
+def _from_int8(folder: Path, config: PretrainedConfig) -> tuple[PreTrainedModel, Iterable[str]]:
+    """The encoder of an int8 file, and the names that the file lacks."""
+    try:
+        file = TensorFile(folder / INT8_WEIGHTS)
+        model = AutoModel.from_config(config, dtype=torch.float32)
+        names = model.state_dict().keys() & set(file.names())
+        missing, _ = model.load_state_dict({name: torch.tensor(file.tensor(name)) for name in names}, strict=False)
+    except Exception as error:  # a file that is cut off breaks in numpy, in JSON or in torch
+        raise RelvecError(_broken(folder, error)) from error
+    return model, missing
+
+
+def _from_transformers(folder: Path, config: PretrainedConfig) -> tuple[PreTrainedModel, Iterable[str]]:
     has_safetensors = any(folder.glob("*.safetensors"))
     if not has_safetensors and not any(folder.glob("pytorch_model*.bin")):
         raise RelvecError(f"The folder {folder} holds no weights; it needs a model.safetensors.")
@@ -49,13 +76,12 @@ def load_weights(folder: Path, config: PretrainedConfig) -> PreTrainedModel:
                 folder, config=config, dtype=torch.float32, local_files_only=True, trust_remote_code=False, **options
             )
     except Exception as error:  # safetensors, pickle and torch each have their own errors for a broken file
-        raise RelvecError(f"The weights in {folder} cannot be loaded ({_brief(error)}); fetch them again.") from error
-    missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler"))
-    if missing:
-        raise RelvecError(f"The weights in {folder} lack {missing[0]} and {len(missing) - 1} more; fetch them again.")
-    if getattr(model, "pooler", None) is not None:
-        model.pooler = None
-    return model.eval()
+        raise RelvecError(_broken(folder, error)) from error
+    return model, report["missing_keys"]
+
+
+def _broken(folder: Path, error: Exception) -> str:
+    return f"The weights in {folder} cannot be loaded ({_brief(error)}); fetch them again."
 
 
 def token_limit(encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:

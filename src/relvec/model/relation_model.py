@@ -81,9 +81,9 @@ class RelBERT(ABC):
 
         The backend `auto` is torch where it is installed, else numpy. With `few_pairs`, it is numpy where numpy knows
         the model, because torch takes longer to import than a few pairs take to encode; a `device` or another `dtype`
-        still asks for torch. A plain encoder that was never tuned on relations gets the paper's template 4 and
-        `average` pooling unless told otherwise. Of its layers, the lowest `layers` are kept, or all. Whatever the type
-        of the weights on disk, they are held as `dtype`.
+        still asks for torch, and int8 for onnx. A plain encoder that was never tuned on relations gets the paper's
+        template 4 and `average` pooling unless told otherwise. Of its layers, the lowest `layers` are kept, or all.
+        Whatever the type of the weights on disk, they are held as `dtype`.
 
         >>> RelBERT.from_pretrained(tiny_model, pooling="mask").pooling
         'mask'
@@ -95,7 +95,7 @@ class RelBERT(ABC):
         stored = StoredModel.find(model, revision, show_progress, layers)
         reason = ""
         is_quick = few_pairs and device is None and dtype == "float32"
-        for candidate in candidates(cls.backend or backend, is_quick, stored.kind):
+        for candidate in candidates(cls.backend or backend, is_quick, stored.kind, dtype):
             try:
                 opened = candidate.load().open(stored, template=template, pooling=pooling, device=device, dtype=dtype)
             except UnsupportedModelError as error:
@@ -105,7 +105,7 @@ class RelBERT(ABC):
                 raise RelvecError(f"{stored.name} is a static model, which cannot be trained; take another model.")
             return opened
         fix = "use the torch backend (pip install 'relvec[torch]')"
-        raise RelvecError(f"The numpy backend cannot open {stored.name} ({reason}); {fix}.")
+        raise RelvecError(f"The {candidate.name} backend cannot open {stored.name} ({reason}); {fix}.")
 
     @classmethod
     def open(

@@ -4,12 +4,14 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from typing import TYPE_CHECKING, Any
 
 from relvec.errors import RelvecError
+from relvec.model.quantization import INT8_WEIGHTS
 from relvec.progress import quiet_transformers
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 
@@ -21,6 +23,7 @@ MODEL_FILES = (
     "model.safetensors",
     "model-*-of-*.safetensors",
     "model.safetensors.index.json",
+    INT8_WEIGHTS,
     "pytorch_model.bin",
     "pytorch_model-*-of-*.bin",
     "pytorch_model.bin.index.json",
@@ -69,10 +72,15 @@ def _has_entry(path: Path, entry: str) -> bool:
     return isinstance(settings, dict) and entry in settings
 
 
-def save_encoder(encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+def save_encoder(encoder: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", folder: Path) -> None:
     """Write a plain encoder folder: safetensors, configuration, tokenizer."""
     with quiet_transformers():
         encoder.save_pretrained(folder)
+    save_tokenizer(tokenizer, folder)
+
+
+def save_tokenizer(tokenizer: "PreTrainedTokenizerBase", folder: Path) -> None:
+    with quiet_transformers():
         tokenizer.save_pretrained(folder)
     path = folder / TOKENIZER_CONFIG
     settings = older_spelling(json.loads(path.read_text(encoding="utf-8")))

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any, Self
@@ -12,7 +12,7 @@ import numpy as np
 from relvec.errors import RelvecError
 from relvec.model.backends import UnsupportedModelError
 from relvec.model.numpy_backend.tokenizer import NumpyTokenizer
-from relvec.model.numpy_backend.transformer import ARCHITECTURES, Network
+from relvec.model.numpy_backend.transformer import ARCHITECTURES, Network, TokenArray
 from relvec.model.numpy_backend.weights import Weights
 from relvec.model.relation_model import PromptedRelBERT
 from relvec.model.stored import StoredModel
@@ -30,11 +30,13 @@ class NumpyRelBERT(PromptedRelBERT):
     """
 
     backend = "numpy"
+    dtypes: tuple[str, ...] = ("float32",)
 
-    def __init__(self, stored: StoredModel, template: int | str | Template, pooling: str) -> None:
+    def __init__(self, stored: StoredModel, template: int | str | Template, pooling: str, dtype: str) -> None:
         self.tokenizer: NumpyTokenizer = NumpyTokenizer(stored.base)
         self._weights = Weights(stored.base, stored.adapters)
         self._network = Network(stored.config, self._weights, self.tokenizer.pad_token_id)
+        self._outputs: Callable[[Sequence[TokenArray]], list[Vectors]] = self._network
         self._config = stored.config
         super().__init__(
             self.tokenizer,
@@ -50,12 +52,13 @@ class NumpyRelBERT(PromptedRelBERT):
     def open(
         cls, stored: StoredModel, *, template: Any = None, pooling: str | None = None, device: Any, dtype: Any
     ) -> Self:
-        if str(device or "cpu") != "cpu" or dtype != "float32":
-            raise RelvecError(f"The numpy backend has float32 on the CPU only, not {dtype} on {device}; use torch.")
+        if str(device or "cpu") != "cpu" or dtype not in cls.dtypes:
+            has = f"{' and '.join(cls.dtypes)} on the CPU only, not {dtype} on {device or 'the CPU'}"
+            raise RelvecError(f"The {cls.backend} backend has {has}; use another.")
         if stored.kind not in ARCHITECTURES:
             raise UnsupportedModelError(f"it knows {' and '.join(ARCHITECTURES)}, not {stored.kind}")
         try:
-            return cls(stored, stored.template if template is None else template, pooling or stored.pooling)
+            return cls(stored, stored.template if template is None else template, pooling or stored.pooling, dtype)
         except RelvecError:
             raise
         except Exception as error:  # torch may read the folder, or say what is wrong with it
@@ -103,7 +106,7 @@ class NumpyRelBERT(PromptedRelBERT):
         for row, tokens in enumerate(token_ids):
             of_length.setdefault(len(tokens), []).append(row)
         groups = [np.array([token_ids[row] for row in rows]) for rows in of_length.values()]
-        for rows, ids, output in zip(of_length.values(), groups, self._network(groups), strict=True):
+        for rows, ids, output in zip(of_length.values(), groups, self._outputs(groups), strict=True):
             counted = POOLINGS[self.pooling].counts(np.ones(ids.shape, dtype=bool), ids == self.tokenizer.mask_token_id)
             weights = counted / counted.sum(axis=1, keepdims=True, dtype=np.float32)
             vectors[rows] = (weights[:, None] @ output)[:, 0]

@@ -83,8 +83,11 @@ class Layer:
     heads: int
 
     def __call__(self, x: Vectors, shapes: Sequence[tuple[int, ...]], biases: Sequence[Matrix]) -> Vectors:
-        x = self.attention_norm(x + self.result(self._attended(x, shapes, biases)))
+        x = self.after_attention(x, shapes, biases)
         return self.output_norm(x + self.narrow(gelu(self.wide(x))))
+
+    def after_attention(self, x: Vectors, shapes: Sequence[tuple[int, ...]], biases: Sequence[Matrix]) -> Vectors:
+        return self.attention_norm(x + self.result(self._attended(x, shapes, biases)))
 
     def _attended(self, x: Vectors, shapes: Sequence[tuple[int, ...]], biases: Sequence[Matrix]) -> Vectors:
         """softmax(Q K^T / sqrt(d) + bias) V for each head of each pair."""
@@ -118,35 +121,39 @@ class Network:
         ):
             raise ValueError("it is not a plain encoder")
         self.dim, self.heads = int(config["hidden_size"]), int(config["num_attention_heads"])
-        self._epsilon = float(config.get("layer_norm_eps", 1e-12))
-        self._words = weights.tensor("embeddings.word_embeddings.weight")
-        self._positions = weights.tensor("embeddings.position_embeddings.weight")[kind.first_position :]
-        self.max_tokens = len(self._positions)
+        self.epsilon = float(config.get("layer_norm_eps", 1e-12))
+        self.words = weights.rows("embeddings.word_embeddings.weight")
+        self.positions = weights.tensor("embeddings.position_embeddings.weight")[kind.first_position :]
+        self.max_tokens = len(self.positions)
         if kind.has_token_types:
-            self._positions = self._positions + weights.tensor("embeddings.token_type_embeddings.weight")[0]
-        self._nearness: Matrix | None = None
+            self.positions = self.positions + weights.tensor("embeddings.token_type_embeddings.weight")[0]
+        self.nearness: Matrix | None = None
         if kind.has_relative_positions:
-            self._nearness = weights.tensor("encoder.relative_attention_bias.weight")
-        self._norm = self._norm_of(weights, "embeddings.LayerNorm")
+            self.nearness = weights.tensor("encoder.relative_attention_bias.weight")
+        self.norm = self._norm_of(weights, "embeddings.LayerNorm")
         layers = range(int(config["num_hidden_layers"]))
-        self._layers = [self._layer(weights, kind, f"encoder.layer.{number}.") for number in layers]
+        self.layers = [self._layer(weights, kind, f"encoder.layer.{number}.") for number in layers]
 
     def __call__(self, groups: Sequence[TokenArray]) -> list[Vectors]:
         """Output vectors [pairs, length, dim] for the tokens [pairs, length] of each group of pairs of one length."""
-        embedded = [self._words[ids] + self._positions[: ids.shape[1]] for ids in groups]
-        x = self._norm(np.concatenate([rows.reshape(-1, self.dim) for rows in embedded]))
-        shapes, biases = [ids.shape for ids in groups], [self._bias(ids.shape[1]) for ids in groups]
-        for layer in self._layers:
+        x, shapes, biases = self.embedded(groups)
+        for layer in self.layers:
             x = layer(x, shapes, biases)
         ends = np.cumsum([ids.size for ids in groups])[:-1]
         return [rows.reshape(*shape, self.dim) for rows, shape in zip(np.split(x, ends), shapes, strict=True)]
 
+    def embedded(self, groups: Sequence[TokenArray]) -> tuple[Vectors, list[tuple[int, ...]], list[Matrix]]:
+        """What the first layer reads: all tokens in one matrix, the shape of each group, the bias of its attention."""
+        embedded = [self.words[ids] + self.positions[: ids.shape[1]] for ids in groups]
+        x = self.norm(np.concatenate([rows.reshape(-1, self.dim) for rows in embedded]))
+        return x, [ids.shape for ids in groups], [self._bias(ids.shape[1]) for ids in groups]
+
     def _bias(self, length: int) -> Matrix:
         """What is added to the attention [heads, to token, from token] for the distance of two tokens."""
-        if self._nearness is None:
+        if self.nearness is None:
             return np.zeros((1, 1, 1), dtype=np.float32)
         places = np.arange(length)
-        return self._nearness[position_bucket(places[None, :] - places[:, None])].transpose(2, 0, 1)
+        return self.nearness[position_bucket(places[None, :] - places[:, None])].transpose(2, 0, 1)
 
     def _layer(self, weights: Weights, kind: Architecture, prefix: str) -> Layer:
         query, key, value, result = (weights.linear(prefix + name) for name in kind.projections)
@@ -163,7 +170,7 @@ class Network:
         )
 
     def _norm_of(self, weights: Weights, name: str) -> Norm:
-        return Norm(weights.tensor(f"{name}.weight"), weights.tensor(f"{name}.bias"), self._epsilon)
+        return Norm(weights.tensor(f"{name}.weight"), weights.tensor(f"{name}.bias"), self.epsilon)
 
 
 def position_bucket(distance: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -5,17 +5,34 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from relvec.model.adapter import KEY_PREFIX, WEIGHTS_NAME, adapted_layers, adapter_config
+from relvec.model.quantization import INT8_WEIGHTS, SCALE
 from relvec.similarity import Vectors
 
 Matrix = NDArray[np.float32]
 
 _DTYPES = {"F32": "<f4", "F16": "<f2", "I8": "i1"}
 _SIZE_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A tensor as it lies on disk; what is asked of it becomes float32."""
+
+    numbers: NDArray[Any]
+    scales: Matrix | None
+    """Of the rows, where they are whole numbers."""
+
+    def __getitem__(self, rows: Any) -> Matrix:
+        found = self.numbers[rows]
+        if self.scales is None:
+            return np.asarray(found, dtype=np.float32)
+        return np.multiply(found, self.scales[rows][..., None], dtype=np.float32)
 
 
 class TensorFile:
@@ -34,11 +51,14 @@ class TensorFile:
     def names(self) -> Sequence[str]:
         return list(self._places)
 
-    def tensor(self, name: str) -> Matrix:
+    def rows(self, name: str) -> Rows:
         place = self._places[name]
         first, end = place["data_offsets"]
-        found = self._numbers[first:end].view(_DTYPES[place["dtype"]]).reshape(place["shape"])
-        return np.asarray(found, dtype=np.float32)
+        numbers = self._numbers[first:end].view(_DTYPES[place["dtype"]]).reshape(place["shape"])
+        return Rows(numbers, self.tensor(name + SCALE) if name + SCALE in self._places else None)
+
+    def tensor(self, name: str) -> Matrix:
+        return self.rows(name)[:]
 
 
 @dataclass(frozen=True)
@@ -52,6 +72,11 @@ class Linear:
     bias: Matrix
     updates: Sequence[tuple[Matrix, Matrix]] = ()
 
+    @property
+    def merged(self) -> Matrix:
+        """W with the product of each adapter in it."""
+        return sum((up @ down for down, up in self.updates), start=self.weight)
+
     def __call__(self, x: Vectors) -> Vectors:
         y = x @ self.weight.T
         y += self.bias
@@ -64,7 +89,8 @@ class Weights:
     """The tensors of an encoder and of the adapters that stand on it."""
 
     def __init__(self, encoder: Path, adapters: Sequence[Path] = ()) -> None:
-        self._file = TensorFile(encoder / "model.safetensors")
+        whole = encoder / INT8_WEIGHTS
+        self._file = TensorFile(whole if whole.is_file() else encoder / "model.safetensors")
         self._updates: dict[str, list[tuple[Matrix, Matrix]]] = {}
         self._adapters: list[tuple[TensorFile, np.float32]] = []
         for folder in adapters:
@@ -77,6 +103,9 @@ class Weights:
                 if self.tensor(f"{name}.weight").shape != (up.shape[0], down.shape[1]):
                     raise ValueError(f"an adapter does not fit {name}")
                 self._updates.setdefault(name, []).append((down, up))
+
+    def rows(self, name: str) -> Rows:
+        return self._file.rows(name)
 
     def tensor(self, name: str) -> Matrix:
         return self._file.tensor(name)
