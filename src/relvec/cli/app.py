@@ -29,6 +29,7 @@ COMMANDS = {
     "distill": "distill",
     "baselines": "baselines",
     "report": "report",
+    "reproduce": "reproduce",
     "models": "models",
     "fetch": "models",
     "prompt": "prompt",
