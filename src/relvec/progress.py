@@ -24,15 +24,19 @@ def progress_bar(total: int, what: str, unit: str = "pair", show: bool | None = 
 def quiet_transformers() -> Iterator[None]:
     """Keep transformers from reporting on loading and saving, which relvec checks and reports itself."""
     import logging
+    from functools import partial
 
+    from transformers import modeling_gguf_pytorch_utils as gguf
     from transformers.utils import logging as transformers_logging
 
     verbosity, shows_progress = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity(logging.ERROR)
     transformers_logging.disable_progress_bar()
+    bar, gguf.tqdm = gguf.tqdm, partial(gguf.tqdm, disable=True)  # this one bar asks nobody
     try:
         yield
     finally:
+        gguf.tqdm = bar
         transformers_logging.set_verbosity(verbosity)
         if shows_progress:
             transformers_logging.enable_progress_bar()

@@ -4,9 +4,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from pydantic import Field
 
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Question, load_questions
 from relvec.errors import RelvecError
@@ -15,6 +16,10 @@ from relvec.pairs import Pair
 from relvec.settings import Settings
 
 FACTS = {"kind": "baseline"}
+
+Precision = Annotated[
+    Literal["float32", "bfloat16"], Field(description="how the language model computes: float32 or bfloat16")
+]
 
 
 @dataclass(frozen=True)

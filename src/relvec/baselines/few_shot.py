@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from relvec.baselines.baseline import FACTS, Baseline, ChatModel, Context, LikelihoodModel, choice_scores
+from relvec.baselines.baseline import FACTS, Baseline, ChatModel, Context, LikelihoodModel, Precision, choice_scores
 from relvec.data.benchmarks.analogy import Part, Question
 from relvec.errors import RelvecError
 from relvec.evaluation.systems import Scores, Solver, System
@@ -159,6 +159,7 @@ class FewShotSettings(Settings):
     endpoint: Annotated[str, Field(description="the address of an OpenAI-compatible server, to ask it instead")] = ""
     shots: Annotated[int, Field(ge=0, description="how many questions of the validation part to show (0)")] = 0
     seed: Annotated[Seed, Field(description="decides which (0)")] = 0
+    dtype: Precision = "float32"
 
 
 def _build(settings: FewShotSettings, context: Context) -> System:
@@ -170,14 +171,15 @@ def _build(settings: FewShotSettings, context: Context) -> System:
     else:
         from relvec.baselines.language_model import LanguageModel
 
-        scorer = LanguageModel.from_pretrained(settings.lm, kind="causal", device=context.device)
+        scorer = LanguageModel.from_pretrained(settings.lm, kind="causal", device=context.device, dtype=settings.dtype)
     name = context.name or FewShot(scorer, shots=settings.shots).name
 
     def solver_for(dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring) -> Solver:
         examples = context.validation(dataset) if settings.shots else []
         return FewShot(scorer, examples, shots=settings.shots, seed=settings.seed, name=name)
 
-    return System(name, solver_for, facts={**FACTS, "seed": settings.seed})
+    dtype = {} if settings.dtype == "float32" else {"dtype": settings.dtype}
+    return System(name, solver_for, facts={**FACTS, "seed": settings.seed, **dtype})
 
 
 BASELINE = Baseline(

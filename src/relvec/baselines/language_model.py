@@ -79,10 +79,12 @@ class LanguageModel:
         *,
         kind: ModelKind | None = None,
         device: str | torch.device | None = None,
+        dtype: str = "float32",
         cache_folder: str | Path | None = None,
     ) -> Self:
         """Load a folder, a hub id or a GGUF file. BERT and its like are masked models unless `kind` is causal."""
         path = expanded(model)
+        options = {**_LOCAL, "dtype": getattr(torch, dtype)}
         if path.suffix.lower() == ".gguf":
             if kind == "masked":
                 raise RelvecError(f"{path} cannot be read as a masked language model; give a folder or a hub id.")
@@ -90,10 +92,10 @@ class LanguageModel:
             network: PreTrainedModel
             tokenizer: PreTrainedTokenizerBase
             with _loading(path):
-                network = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, **_OPTIONS)
+                network = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, **options)
                 tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, **_LOCAL)
         else:
-            network, tokenizer, is_causal = _load_folder(resolve(model), kind)
+            network, tokenizer, is_causal = _load_folder(resolve(model), kind, options)
         torch.nn.Module.to(network, pick_device(device))
         name = path.name.removesuffix(".gguf")
         return cls(network, tokenizer, name=name, is_causal=is_causal, cache_folder=cache_folder)
@@ -201,7 +203,9 @@ def _batches(rows: list[_Row]) -> Iterator[list[_Row]]:
         yield batch
 
 
-def _load_folder(folder: Path, kind: ModelKind | None) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, bool]:
+def _load_folder(
+    folder: Path, kind: ModelKind | None, options: dict[str, Any]
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, bool]:
     config = load_config(folder)
     is_causal = kind == "causal" or (kind is None and config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES)
     if is_causal and config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES:
@@ -209,7 +213,7 @@ def _load_folder(folder: Path, kind: ModelKind | None) -> tuple[PreTrainedModel,
     auto: Any = AutoModelForCausalLM if is_causal else AutoModelForMaskedLM
     with _loading(folder):
         model, report = auto.from_pretrained(
-            folder, config=config, use_safetensors=True, output_loading_info=True, **_OPTIONS
+            folder, config=config, use_safetensors=True, output_loading_info=True, **options
         )
         tokenizer = AutoTokenizer.from_pretrained(folder, **_LOCAL)
     if report["missing_keys"]:
@@ -219,7 +223,6 @@ def _load_folder(folder: Path, kind: ModelKind | None) -> tuple[PreTrainedModel,
 
 
 _LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-_OPTIONS: dict[str, Any] = {**_LOCAL, "dtype": torch.float32}
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from relvec.baselines.baseline import FACTS, Baseline, Context, LikelihoodModel
+from relvec.baselines.baseline import FACTS, Baseline, Context, LikelihoodModel, Precision
 from relvec.data.benchmarks.analogy import Part, Question
 from relvec.errors import RelvecError, one_of
 from relvec.evaluation.systems import Scores, Solver, System, told
@@ -270,6 +270,7 @@ class Options(Settings):
     ] = None
     template: Annotated[str, Field(description=f"{', '.join(TEMPLATES)}; by default to-as")] = ""
     tuned: Annotated[bool, Field(description="true to choose all settings on the validation part")] = False
+    dtype: Precision = "float32"
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -285,7 +286,7 @@ def _build(options: Options, context: Context) -> System:
     from relvec.baselines.proportion_tuning import tune
 
     fixed = ProportionSettings(template=options.template) if options.template else ProportionSettings()
-    model = LanguageModel.from_pretrained(options.lm, kind=options.kind, device=context.device)
+    model = LanguageModel.from_pretrained(options.lm, kind=options.kind, device=context.device, dtype=options.dtype)
     template = f"template {fixed.template}" if fixed != ProportionSettings() else ""
     unusual = (options.kind or "", template, "tuned" if options.tuned else "")
     name = context.name or told(f"{model.name}, analogical proportion", *unusual)
@@ -296,7 +297,7 @@ def _build(options: Options, context: Context) -> System:
         tuned = tune(model, context.validation(dataset))
         return ProportionScore(model, tuned.settings, name=name, configuration=tuned.configuration)
 
-    return System(name, solver_for, facts=FACTS)
+    return System(name, solver_for, facts=FACTS if options.dtype == "float32" else {**FACTS, "dtype": options.dtype})
 
 
 BASELINE = Baseline(
