@@ -1,7 +1,6 @@
 """relvec reproduce: the whole paper, or a plan of your own, from one command."""
 
 import csv
-import hashlib
 import io
 import os
 from collections import Counter
@@ -69,8 +68,7 @@ def reproduce(
     inputs = _inputs(given or [], chosen.inputs)
     runs = output / "runs"
     values = {"out": str(output), "runs": str(runs), "seed": seed, **inputs}
-    bases = base or []
-    steps, left_out = steps_of(chosen, profile, values, bases=bases, only=only or [], given=inputs)
+    steps, left_out = steps_of(chosen, profile, values, bases=base or [], only=only or [], given=inputs)
     machine, speed = "here", estimates.measured_speed()
     if chosen.profile(profile).needs_gpu and not checks.has_gpu():
         machine, speed = f"on a {estimates.REFERENCE_GPU}", estimates.REFERENCE_SPEED
@@ -84,13 +82,17 @@ def reproduce(
         return
     if data_dir is not None:
         os.environ["RELVEC_DATA"] = str(data_dir.absolute())
-    job = hashlib.sha256(repr((chosen, profile, bases)).encode()).hexdigest()
     done: list[Finished] = []
     with writing(output / "journal.jsonl"):
-        journal = Journal(output / "journal.jsonl", job)
+        journal = Journal(output / "journal.jsonl", job="reproduce")
         names = {step.name: cost for step, cost in zip(steps, costs, strict=True)}
         with progress_bar(round(sum(cost.seconds for cost in costs)), "Reproducing", unit="s") as bar:
-            for finished in run_steps(steps, journal, output / "logs", run_in_process_of_its_own):
+
+            def run(words: Sequence[str], log: Path) -> int:
+                bar.set_postfix_str(log.stem)
+                return run_in_process_of_its_own(words, log)
+
+            for finished in run_steps(steps, journal, output / "logs", run):
                 done.append(finished)
                 bar.update(round(names[finished.step.name].seconds))
                 bar.write(f"{len(done)} of {len(steps)}: {_told(finished)}", file=typer.get_text_stream("stderr"))

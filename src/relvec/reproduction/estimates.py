@@ -27,9 +27,9 @@ def estimate(step: Step, flop_per_second: float) -> Estimate:
     What is encoded for an evaluation is kept on disk, 4 bytes a number; a trained model is stored whole.
     """
     pattern, values = step.pattern, step.values
-    flop = 2.0 * values.get("parameters", 0) * pattern.tokens * pattern.encodings
+    flop = 2.0 * values.get("parameters", 0) * pattern.tokens * step.encodings
     flop *= TRAINING_FACTOR if pattern.trains else 1
-    kept = 0 if pattern.trains else 4.0 * pattern.encodings * values.get("dim", 0)
+    kept = 0 if pattern.trains else 4.0 * step.encodings * values.get("dim", 0)
     saved = 1e6 * values.get("model_mb", 0) if pattern.saves_model else 0
     return Estimate(60 * pattern.minutes + flop / (EFFICIENCY * flop_per_second), kept + saved, flop)
 

@@ -36,7 +36,7 @@ class StepPattern(Settings):
     profiles: list[str] = Field(default_factory=list)
     tables: list[str] = Field(default_factory=list)
     data: list[str] = Field(default_factory=list)
-    encodings: int = 0
+    encodings: int | str = 0
     tokens: int = 30
     trains: bool = False
     saves_model: bool = False
@@ -85,6 +85,7 @@ class Step:
     needs: tuple[str, ...]
     inputs: tuple[str, ...]
     tables: tuple[str, ...]
+    encodings: int
     values: Values
     pattern: StepPattern
 
@@ -111,7 +112,10 @@ def steps_of(
     filled = {**plan.values, **plan.profile(profile).values, **unknown, **values}
     patterns = [pattern for pattern in plan.steps if not pattern.profiles or profile in pattern.profiles]
     steps = [step for pattern in patterns for step in _steps(pattern, lists, filled)]
-    order = _ordered({step.name: step for step in steps})
+    by_name = {step.name: step for step in steps}
+    if twice := [step.name for step in steps if by_name[step.name] is not step]:
+        raise RelvecError(f"Two steps of the plan are called {twice[0]!r}; give each a name of its own.")
+    order = _ordered(by_name)
     lacking = {step.name for step in order if not set(step.inputs) <= set(given)}
     for step in order:  # in their order, so that what needs a step that is left out is left out too
         if lacking.intersection(step.needs):
@@ -139,6 +143,7 @@ def _steps(pattern: StepPattern, lists: Mapping[str, Sequence[Values]], values: 
             needs=tuple(_filled(name, filled) for name in pattern.needs),
             inputs=tuple(_filled(name, filled) for name in pattern.inputs),
             tables=tuple(pattern.tables),
+            encodings=int(_filled(str(pattern.encodings), filled)),
             values=filled,
             pattern=pattern,
         )
