@@ -25,13 +25,14 @@ def quiet_transformers() -> Iterator[None]:
     """Keep transformers from reporting on loading and saving, which relvec checks and reports itself."""
     import logging
     from functools import partial
+    from importlib import import_module
 
-    from transformers import modeling_gguf_pytorch_utils as gguf
     from transformers.utils import logging as transformers_logging
 
     verbosity, shows_progress = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity(logging.ERROR)
     transformers_logging.disable_progress_bar()
+    gguf: Any = import_module("transformers.modeling_gguf_pytorch_utils")
     bar, gguf.tqdm = gguf.tqdm, partial(gguf.tqdm, disable=True)  # this one bar asks nobody
     try:
         yield
