@@ -1,4 +1,4 @@
-.PHONY: check lint types test coverage docs tables
+.PHONY: check lint types test coverage docs tables cluster
 
 check: lint types docs test
 
@@ -14,6 +14,10 @@ test:
 
 coverage:
 	pytest -n auto --cov=relvec --cov-report=term-missing:skip-covered
+
+cluster:
+	pip install -c constraints.txt -e '.[dev,milvus,ray]'
+	pytest -n 0 tests/bulk tests/index/test_milvus.py
 
 docs:
 	NO_MKDOCS_2_WARNING=1 mkdocs build --quiet --strict

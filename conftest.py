@@ -2,7 +2,10 @@
 
 import json
 import os
-from collections.abc import Callable
+import resource
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -189,3 +192,21 @@ def _own_places(
     if isinstance(request.node, pytest.DoctestItem):
         doctest_namespace["tiny_model"] = str(request.getfixturevalue("tiny_folder"))
         monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def full_disk() -> Callable[[], AbstractContextManager[None]]:
+    """Blocks in which no file can be written beyond 64 bytes."""
+
+    @contextmanager
+    def full() -> Iterator[None]:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            signal.signal(signal.SIGXFSZ, handler)
+
+    return full

@@ -1,9 +1,4 @@
-"""Planted clusters, a full disk, and models that tests of the index share."""
-
-import resource
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+"""Planted clusters, and models that tests of the index share."""
 
 import numpy as np
 import pytest
@@ -30,21 +25,3 @@ def clusters() -> Vectors:
 @pytest.fixture(scope="session")
 def cluster_pairs() -> list[Pair]:
     return [(f"head {row}", f"tail_{row}") for row in range(3000)]
-
-
-@pytest.fixture
-def full_disk() -> Callable[[], AbstractContextManager[None]]:
-    """Blocks in which no file can be written beyond 64 bytes."""
-
-    @contextmanager
-    def full() -> Iterator[None]:
-        before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
-            signal.signal(signal.SIGXFSZ, handler)
-
-    return full

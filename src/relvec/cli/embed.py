@@ -1,12 +1,14 @@
-"""relvec embed: the vectors of a file of pairs."""
+"""relvec embed: the vectors of a file of pairs, or of many files as a folder of shards."""
 
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from relvec.cli.options import BatchEncoder, PairsFile, start_quickly, with_shared_options
+from relvec.cli.options import BatchEncoder, Json, start_quickly, with_shared_options
+from relvec.cli.output import facts_table, show
 from relvec.errors import RelvecError
 from relvec.io.tables import read_pairs
 
@@ -14,17 +16,58 @@ FEW = 200
 """So many pairs are worth the wait for torch, which may find a GPU."""
 
 
+@dataclass(frozen=True)
+class Sharding:
+    """Options of a folder of shards."""
+
+    shards: Annotated[
+        int | None, typer.Option(min=1, help="About how many shards; by default one for 16,384 rows.")
+    ] = None
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes or Ray actors that encode shards; by default one a core.")
+    ] = None
+    runner: Annotated[str, typer.Option(help="Who encodes shards: local (processes) or ray.")] = "local"
+    ray_address: Annotated[
+        str | None, typer.Option(help="The Ray cluster, or auto; by default one of this machine's cores.")
+    ] = None
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at a bad row of a shard instead of telling it in errors.jsonl.")
+    ] = False
+
+
 @with_shared_options
 def embed(
-    pairs: PairsFile,
+    pairs: Annotated[
+        list[str],
+        typer.Argument(
+            help="A .csv, .tsv, .jsonl or .parquet file, lines of head:tail, or - for stdin; for a folder of shards "
+            "also several files, folders, or addresses such as s3://bucket/pairs/*.parquet."
+        ),
+    ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The file to write: .npz, .npy, .jsonl, .parquet, .txt or .bin.")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The file to write: .npz, .npy, .jsonl, .parquet, .txt or .bin; another name is a folder of shards.",
+        ),
     ],
     *,
     encoder: BatchEncoder,
     normalize: Annotated[bool, typer.Option("--normalize", help="Make every vector of length 1.")] = False,
+    sharding: Sharding,
+    json: Json = False,
 ) -> None:
-    """Write the relation vectors of a file of pairs; what the cache has of them is not encoded again."""
+    """Write the relation vectors of pairs to a file, or of many files to a folder of shards; both resume."""
+    if not Path(output).suffix or output.endswith("/") or Path(output).is_dir():
+        _embed_files(pairs, output, encoder, normalize, sharding, json)
+        return
+    if len(pairs) > 1 or sharding != Sharding():
+        raise RelvecError(f"{output} is a file; for several inputs, workers or shards write a folder: -o vectors/.")
+    _embed_file(pairs[0], Path(output), encoder, normalize, json)
+
+
+def _embed_file(pairs: str, output: Path, encoder: BatchEncoder, normalize: bool, json: bool) -> None:
     rows = read_pairs(pairs)
     is_quick = encoder.backend == "numpy" or (len(rows) < FEW and encoder.dtype == "float32")
     if is_quick:
@@ -40,4 +83,15 @@ def embed(
     done = embed_to_file(loaded, rows, output, normalize=normalize, **encoder.batches)
     seconds = time.perf_counter() - start
     known = f" ({done.cached:,} from the cache)" if done.cached else ""
-    typer.echo(f"{len(rows):,} pairs{known}, {loaded.dim} dimensions, {seconds:.1f} s -> {output}", err=True)
+    counts = {"rows": len(rows), **done._asdict(), "dim": loaded.dim}
+    facts = {"output": str(output), **counts, "seconds": round(seconds, 2)}
+    show(json, facts, note=f"{len(rows):,} pairs{known}, {loaded.dim} dimensions, {seconds:.1f} s -> {output}")
+
+
+def _embed_files(
+    pairs: list[str], output: str, encoder: BatchEncoder, normalize: bool, sharding: Sharding, json: bool
+) -> None:
+    from relvec.bulk import embed_files
+
+    done = embed_files(pairs, output, **asdict(encoder), **asdict(sharding), normalize=normalize).as_dict()
+    show(json, done, facts_table({name: value if isinstance(value, str) else f"{value:,}" for name, value in done.items()}))

@@ -61,12 +61,17 @@ def read_lines(path: str | Path) -> tuple[str, list[str]]:
         name = str(path)
         with unpacked(expanded(path)) as (stream, _):
             raw = stream.read()
+    return name, lines_of(raw, name)
+
+
+def lines_of(raw: bytes, name: str) -> list[str]:
+    """The lines of a text; `name` is that of its file."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise RelvecError(f"{name}, line {line}: not UTF-8 text; save the file as UTF-8.") from error
-    return name, text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def checksum(path: Path) -> str:
@@ -151,6 +156,12 @@ def remove_leftovers(path: Path) -> None:
             shutil.rmtree(old, ignore_errors=True)
         else:
             old.unlink(missing_ok=True)
+
+
+def remove_leftovers_in(folder: Path) -> None:
+    """Remove what killed writers of any file of a folder have left in it; whoever calls this holds its lock."""
+    for old in folder.glob(f".*.{_TEMPORARY}*"):
+        old.unlink(missing_ok=True)
 
 
 def _prefix(path: Path) -> str:

@@ -27,10 +27,16 @@ _PARTS.update(dict.fromkeys(("valid", "validation", "val", "dev"), "valid"))
 
 
 class Row(NamedTuple):
-    """`where` starts the errors about it, as in `pairs.csv, line 3: `."""
+    """`where` starts the errors about it, as in `pairs.csv, line 3: `; a row that cannot be read has its `problem`."""
 
     where: str
     values: dict[str, Any]
+    problem: str = ""
+
+    @property
+    def number(self) -> int:
+        """The line, or the row, that `where` names."""
+        return int(self.where.removesuffix(": ").rpartition(" ")[2])
 
     def pair(self) -> Pair:
         found = pair_columns(self.values)
@@ -69,12 +75,23 @@ def read_rows(source: Any, of: str = "pair") -> Iterator[Row]:
         rows = _table_rows(table_columns(read_parquet(expanded(source))) or {}, f"{name}, row")
     else:
         name, lines = read_lines(source)
-        rows = (_READERS.get(kind_of(source)) or _judged(lines))(lines, name)
+        rows = text_rows(lines, name)
     number = 0
     for number, row in enumerate(rows, start=1):  # noqa: B007 - counted
+        if row.problem:
+            raise RelvecError(f"{row.where}{row.problem}")
         yield row
     if not number:
         raise RelvecError(f"{name} holds no {of}; write one a line.")
+
+
+def text_rows(lines: list[str], name: str) -> Iterator[Row]:
+    """The rows of a text file, also those with a problem.
+
+    >>> [row.problem for row in text_rows(["cup:tea", "cup"], "pairs.txt")]
+    ['', "'cup' has no colon; write head:tail."]
+    """
+    return (_READERS.get(kind_of(name)) or _judged(lines))(lines, name)
 
 
 def read_pairs(source: Any) -> list[Pair]:
@@ -126,11 +143,11 @@ def _judged(lines: list[str]) -> "_Reader":
 
 
 def _read_colon(lines: list[str], name: str) -> Iterator[Row]:
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            where = f"{name}, line {number}: "
-            head, tail = parse_pair(line.strip(), where)
-            yield Row(where, {"head": head, "tail": tail})
+    for where, line in _filled(lines, name):
+        try:
+            yield _words(where, parse_pair(line.strip()))
+        except RelvecError as error:
+            yield Row(where, {}, str(error))
 
 
 def _read_csv(lines: list[str], name: str) -> Iterator[Row]:
@@ -172,29 +189,42 @@ def _text_rows(rows: Iterable[tuple[int, list[str]]], name: str, separator: str)
                 continue
         if len(cells) != len(names):
             fix = f"separate two words by one {separator}, or name the columns head and tail in a first line"
-            raise RelvecError(f"{where}{len(cells)} columns where {len(names)} are expected; {fix}.")
+            yield Row(where, {}, f"{len(cells)} columns where {len(names)} are expected; {fix}.")
+            continue
         yield Row(where, dict(zip(names, cells, strict=True)))
 
 
 def _read_jsonl(lines: list[str], name: str) -> Iterator[Row]:
-    for where, found in json_rows(lines, name):
-        if isinstance(found, dict):
-            yield Row(where, {key.strip().lower(): value for key, value in found.items()})
-        else:
-            head, tail = as_pair(found, where)
-            yield Row(where, {"head": head, "tail": tail})
+    for where, line in _filled(lines, name):
+        try:
+            found = _json(line)
+            if isinstance(found, dict):
+                yield Row(where, {key.strip().lower(): value for key, value in found.items()})
+            else:
+                yield _words(where, as_pair(found))
+        except RelvecError as error:
+            yield Row(where, {}, str(error))
 
 
 def json_rows(lines: list[str], name: str) -> Iterator[tuple[str, Any]]:
     """The place of each line of JSON Lines, for error messages, and what it holds; empty lines are skipped."""
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        where = f"{name}, line {number}: "
-        try:
-            yield where, json.loads(line)
-        except json.JSONDecodeError as error:
-            raise RelvecError(f"{where}not JSON ({error.msg}); write one object or list a line.") from error
+    for where, line in _filled(lines, name):
+        yield where, _json(line, where)
+
+
+def _filled(lines: list[str], name: str) -> Iterator[tuple[str, str]]:
+    return ((f"{name}, line {number}: ", line) for number, line in enumerate(lines, start=1) if line.strip())
+
+
+def _json(line: str, where: str = "") -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise RelvecError(f"{where}not JSON ({error.msg}); write one object or list a line.") from error
+
+
+def _words(where: str, pair: Pair) -> Row:
+    return Row(where, {"head": pair[0], "tail": pair[1]})
 
 
 def _table_rows(columns: dict[str, Any], where: str) -> Iterator[Row]:

@@ -62,9 +62,9 @@ class ModelCheck(Settings):
         """The unit vectors of `PROBES` by that model."""
         return _decoded(self.probes)
 
-    def check(self, model: RelBERT) -> None:
-        """Refuse a model whose vectors are others."""
-        check_same_model(model, PROBES, self.vectors, f"The index of {self.model}")
+    def check(self, model: RelBERT, what: str = "") -> None:
+        """Refuse a model whose vectors are others; `what` holds the vectors, by default an index."""
+        check_same_model(model, PROBES, self.vectors, what or f"The index of {self.model}")
 
 
 def _decoded(probes: str) -> Vectors:

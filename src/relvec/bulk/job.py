@@ -1,0 +1,165 @@
+"""A bulk job: find the files, cut them into parts, have them encoded, keep the manifest."""
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from relvec.bulk.manifest import ERRORS, MANIFEST, JobHeader, Manifest
+from relvec.bulk.parts import count_rows, cut
+from relvec.bulk.runners import RUNNERS, Cluster
+from relvec.bulk.shards import Task
+from relvec.errors import RelvecError, one_of
+from relvec.io.addresses import find_files, is_remote, size_of
+from relvec.io.files import expanded, remove_leftovers_in
+from relvec.io.tables import pyarrow
+from relvec.model.model_check import ModelCheck
+from relvec.model.relation_model import BATCH_SIZE, RelBERT
+from relvec.progress import progress_bar
+from relvec.storage.lock import writing
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a job has made; rows and shards are those of the whole folder, the rate is that of this run."""
+
+    output: str
+    shards: int
+    shards_before: int
+    rows: int
+    distinct: int
+    errors: int
+    unknown_words: int
+    dim: int
+    bytes: int
+    seconds: float
+    pairs_per_second: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def embed_files(
+    inputs: str | Path | Iterable[str | Path],
+    output: str | Path,
+    *,
+    model: str | Path,
+    shards: int | None = None,
+    runner: str = "local",
+    workers: int | None = None,
+    ray_address: str | None = None,
+    backend: str = "auto",
+    device: str | None = None,
+    dtype: str = "float32",
+    batch_size: int = BATCH_SIZE,
+    normalize: bool = False,
+    truncate: bool = False,
+    strict: bool = False,
+    show_progress: bool | None = None,
+) -> Summary:
+    """Encode the pairs of many files into a folder of parquet shards; a job that was killed resumes.
+
+    Inputs are files, patterns and folders, here or at any address of fsspec or pyarrow. A shard has the columns of its
+    part of a file and the vectors. A row that is no pair, or too long, is left out and told in `errors.jsonl`; with
+    `strict` it stops the job.
+
+    >>> _ = Path("pairs.csv").write_text("Paris,France\\ncup,tea\\n,nothing\\n")
+    >>> done = embed_files("pairs.csv", "vectors", model=tiny_model, workers=1)
+    >>> done.rows, done.errors, sorted(file.name for file in Path("vectors").iterdir())
+    (2, 1, ['errors.jsonl', 'manifest.jsonl', 'part-00000.parquet'])
+    """
+    run = RUNNERS[one_of("runner", runner, RUNNERS)]
+    pyarrow()
+    given = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    files = find_files(map(str, given))
+    sizes = [(file, count_rows(file)) for file in files]
+    parts = cut(sizes, shards)
+    if not parts:
+        raise RelvecError(f"{', '.join(map(str, given))} holds no pair; write one a row.")
+    folder = str(output).rstrip("/") if is_remote(str(output)) else str(expanded(output))
+    loaded = RelBERT.from_pretrained(model, backend=backend, device=device, dtype=dtype)
+    plan = [[asdict(part) for part in parts], [size_of(file) for file in files]]
+    header = JobHeader(
+        **ModelCheck.of(loaded).as_dict(),
+        dim=loaded.dim,
+        normalize=normalize,
+        truncate=truncate,
+        dtype=dtype,
+        parts=len(parts),
+        rows=sum(rows for _, rows in sizes),
+        plan=hashlib.sha256(json.dumps(plan).encode()).hexdigest(),
+    )
+    task = Task(
+        folder=folder,
+        model=str(model),
+        made_by=ModelCheck(model=header.model, fingerprint=header.fingerprint, probes=header.probes),
+        backend=loaded.backend,
+        device=device,
+        dtype=dtype,
+        batch_size=batch_size,
+        normalize=normalize,
+        truncate=truncate,
+        strict=strict,
+    )
+    with _alone(folder):
+        manifest = _begun(folder, header, loaded)
+        before = len(manifest.shards)
+        remaining = [part for part in parts if part.number not in manifest.shards]
+        known = sum(shard.stop - shard.start for shard in manifest.shards.values())
+        start = time.perf_counter()
+        with progress_bar(header.rows, f"Encoding with {header.model}", show=show_progress, initial=known) as bar:
+            for done in run(task, loaded, remaining, Cluster(workers, ray_address)) if remaining else ():
+                manifest.add(*done)
+                bar.update(done.shard.stop - done.shard.start)
+        manifest.save()
+        seconds = time.perf_counter() - start
+    made = manifest.shards.values()
+    rows = sum(shard.rows for shard in made)
+    if not rows:
+        raise RelvecError(f"No row of {', '.join(map(str, given))} is a pair; {folder}/{ERRORS} says why.")
+    return Summary(
+        output=folder,
+        shards=len(made),
+        shards_before=before,
+        rows=rows,
+        distinct=sum(shard.distinct for shard in made),
+        errors=manifest.errors,
+        unknown_words=sum(shard.unknown for shard in made),
+        dim=header.dim,
+        bytes=sum(shard.bytes for shard in made),
+        seconds=round(seconds, 2),
+        pairs_per_second=round(sum(part.stop - part.start for part in remaining) / max(seconds, 1e-9), 1),
+    )
+
+
+def _begun(folder: str, header: JobHeader, model: RelBERT) -> Manifest:
+    """The manifest to go on with: the folder's own if it is of this job, else an empty one."""
+    if size_of(f"{folder}/{MANIFEST}") < 0:
+        return Manifest(folder, header)
+    found = Manifest.read(folder)
+    found.header.check(model, folder)
+    own = {**header.as_dict(), "fingerprint": "", "probes": "", "model": ""}
+    if {**found.header.as_dict(), "fingerprint": "", "probes": "", "model": ""} != own:
+        problem = f"{folder} belongs to a job with other input or other options"
+        raise RelvecError(f"{problem}; give the same ones, or choose another output.")
+    found.keep_whole()
+    return found
+
+
+@contextmanager
+def _alone(folder: str) -> Iterator[None]:
+    """One driver a folder, where a lock can be had: an object store has none."""
+    if is_remote(folder):
+        yield
+        return
+    with writing(folder):
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RelvecError(f"Cannot write {folder}: {error.strerror}; choose another place.") from error
+        remove_leftovers_in(Path(folder))
+        yield

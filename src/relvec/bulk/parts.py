@@ -1,0 +1,151 @@
+"""Input files as parts: runs of rows, each of which becomes one shard."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+from relvec.errors import RelvecError
+from relvec.io.addresses import opened, read_whole
+from relvec.io.files import lines_of
+from relvec.io.tables import Row, is_vectors, kind_of, pyarrow, text_rows
+from relvec.pairs import Pair, as_pair, column_names, pair_columns
+
+VECTOR = "vector"  # the column that a shard has besides those of its part
+ROWS_PER_SHARD = 16_384
+"""Minutes of work on one core, and 50 MB of vectors of 768 dimensions."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows from `start` to `stop` of a file, counted from 0."""
+
+    number: int
+    file: str
+    start: int
+    stop: int
+
+    @property
+    def output(self) -> str:
+        """The name of its shard."""
+        return f"part-{self.number:05d}.parquet"
+
+
+class Problem(NamedTuple):
+    """A row that is left out: its line in a text file or its row in a parquet file, both counted from 1, and why."""
+
+    row: int
+    problem: str
+
+
+class PartRows(NamedTuple):
+    """The pairs of a part, their further columns (of pyarrow), the row of each pair, and the rows that are no pairs."""
+
+    pairs: list[Pair]
+    columns: dict[str, Any]
+    rows: list[int]
+    problems: list[Problem]
+
+
+def cut(sizes: Sequence[tuple[str, int]], shards: int | None = None) -> list[Part]:
+    """Files with their numbers of rows, cut evenly; with `shards`, into about so many parts. None spans two files.
+
+    >>> [(part.file, part.start, part.stop) for part in cut([("a.csv", 5), ("b.csv", 2)], shards=3)]
+    [('a.csv', 0, 2), ('a.csv', 2, 5), ('b.csv', 0, 2)]
+    """
+    total = sum(rows for _, rows in sizes)
+    most = ROWS_PER_SHARD if shards is None else max(1, -(-total // shards))
+    bounds = []
+    for file, rows in sizes:
+        count = -(-rows // most)
+        bounds += [(file, rows * each // count, rows * (each + 1) // count) for each in range(count)]
+    return [Part(number, *bound) for number, bound in enumerate(bounds)]
+
+
+def count_rows(file: str) -> int:
+    """How many rows a file has, bad ones included; of a parquet file only the end is read."""
+    if kind_of(file) == ".parquet":
+        with _parquet(file) as found:
+            return int(found.metadata.num_rows)
+    return sum(1 for _ in _text(file))
+
+
+def read_part(part: Part) -> PartRows:
+    """The pairs of a part; columns of parquet keep their types, those of text files are text."""
+    if kind_of(part.file) == ".parquet":
+        return _read_parquet(part)
+    rows = list(islice(_text(part.file), part.start, part.stop))
+    found = PartRows([], {}, [], [])
+    kept = [row for row in rows if _taken(found, row.number, lambda row=row: _pair(row))]
+    names = dict.fromkeys(name for row in kept for name in row.values)
+    arrow, _ = pyarrow()
+    for name in names:
+        if name not in (*(pair_columns(names) or ()), VECTOR):
+            found.columns[name] = arrow.array([_as_text(row.values.get(name)) for row in kept], arrow.string())
+    return found
+
+
+def _pair(row: Row) -> Pair:
+    if row.problem:
+        raise RelvecError(row.problem)
+    return Row("", row.values).pair()
+
+
+def _read_parquet(part: Part) -> PartRows:
+    with _parquet(part.file) as file:
+        table = _slice(file, part.start, part.stop)
+    names = column_names(table.column_names, f"{part.file}: ")
+    words = pair_columns(names)
+    if words is None:
+        problem = f"{part.file} has the columns {', '.join(names)}"
+        raise RelvecError(f"{problem}; name the two word columns head and tail.")
+    columns = dict(zip(names, table.columns, strict=True))
+    heads, tails = (columns.pop(name).to_pylist() for name in words)
+    found = PartRows([], {}, [], [])
+    pairs = enumerate(zip(heads, tails, strict=True))
+    kept = [at for at, pair in pairs if _taken(found, part.start + at + 1, lambda pair=pair: as_pair(pair))]
+    for name, column in columns.items():
+        if name != VECTOR and not is_vectors(column):
+            found.columns[name] = (column if len(kept) == len(heads) else column.take(kept)).combine_chunks()
+    return found
+
+
+def _slice(file: Any, start: int, stop: int) -> Any:
+    """Some rows of a parquet file, from the row groups that hold them."""
+    first, groups, before = 0, [], 0
+    for group in range(file.metadata.num_row_groups):
+        rows = file.metadata.row_group(group).num_rows
+        if first < stop and first + rows > start:
+            before = before if groups else first
+            groups.append(group)
+        first += rows
+    return file.read_row_groups(groups).slice(start - before, stop - start)
+
+
+def _taken(found: PartRows, row: int, pair: Callable[[], Pair]) -> bool:
+    """Add a pair, or the problem with it."""
+    try:
+        found.pairs.append(pair())
+    except RelvecError as error:
+        found.problems.append(Problem(row, str(error)))
+        return False
+    found.rows.append(row)
+    return True
+
+
+def _text(file: str) -> Iterator[Row]:
+    return text_rows(lines_of(read_whole(file), file), file)
+
+
+def _as_text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@contextmanager
+def _parquet(address: str) -> Iterator[Any]:
+    """A parquet file of any filesystem, open."""
+    _, parquet = pyarrow()
+    with opened(address) as file:
+        yield parquet.ParquetFile(file)

@@ -1,0 +1,181 @@
+"""Who encodes the parts: processes of this machine, or actors of a Ray cluster. A new runner is one entry."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from relvec.bulk.manifest import Shard
+from relvec.bulk.parts import Part
+from relvec.bulk.shards import Done, Task, encode_part
+from relvec.errors import RelvecError, needed_for
+from relvec.model.relation_model import RelBERT
+
+LOST = 3
+"""After so many pools of processes that were lost without one new shard, the job stops."""
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where the parts are encoded: how many workers (None: as many as there are cores) and the address of Ray."""
+
+    workers: int | None = None
+    ray_address: str | None = None
+
+
+def encode_locally(task: Task, model: RelBERT, parts: Sequence[Part], cluster: Cluster) -> Iterator[Done]:
+    """Encode parts in processes with a model and a thread each; one worker is this process with all its threads."""
+    workers = min(cluster.workers or os.cpu_count() or 1, len(parts))
+    if workers <= 1:
+        yield from (encode_part(task, model, part) for part in parts)
+        return
+    waiting = {part.number: part for part in parts}
+    lost = 0
+    while waiting:
+        try:
+            for done in _in_processes(task, list(waiting.values()), workers):
+                del waiting[done.shard.part]
+                lost = 0
+                yield done
+        except BrokenProcessPool as error:  # a worker was killed: the parts that are left get new ones
+            lost += 1
+            if lost == LOST:
+                fix = "use fewer --workers if memory is short, and start again"
+                raise RelvecError(f"Worker processes were killed {LOST} times in a row; {fix}.") from error
+
+
+def _in_processes(task: Task, parts: Sequence[Part], workers: int) -> Iterator[Done]:
+    import multiprocessing
+
+    with _one_thread_each():
+        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker, (task,))
+        try:
+            for finished in as_completed([pool.submit(_encode, part) for part in parts]):
+                yield finished.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes that start in this block compute with one thread."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+_of_worker: list[tuple[Task, RelBERT]] = []
+"""What a worker process has opened; empty in every other process."""
+
+
+def _start_worker(task: Task) -> None:
+    import threading
+
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _of_worker.append((task, task.load()))
+
+
+def _end_with_parent() -> None:
+    """A driver that is killed cannot end its workers."""
+    import multiprocessing
+    from multiprocessing.connection import wait
+
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _encode(part: Part) -> Done:
+    return encode_part(*_of_worker[0], part)
+
+
+def encode_on_ray(task: Task, model: RelBERT, parts: Sequence[Part], cluster: Cluster) -> Iterator[Done]:
+    """Encode parts by Ray Data: a pool of actors with a model each, on CPUs or, for `cuda`, on GPUs.
+
+    Parts and shards travel through storage that every node reaches; only their names travel through Ray.
+    """
+    with needed_for("The Ray runner"):
+        import ray
+        import ray.data
+    on_gpu = (task.device or "").startswith("cuda")
+    with _connected(ray, cluster):
+        there = int(ray.cluster_resources().get("GPU" if on_gpu else "CPU", 0))
+        if not there:
+            what = "GPU; use --device cpu" if on_gpu else "CPU; add nodes"
+            raise RelvecError(f"The Ray cluster has no {what}.")
+        workers = min(cluster.workers or there, there, len(parts))
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        rows = [{"part": json.dumps(asdict(part))} for part in parts]
+        dataset = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+            RayWorker,
+            fn_constructor_args=(task,),
+            batch_size=1,
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=workers),
+            **({"num_gpus": 1} if on_gpu else {"num_cpus": 1}),
+        )
+        for row in dataset.iter_rows():
+            told = json.loads(row["done"])
+            if "problem" in told:
+                raise RelvecError(told["problem"])
+            yield Done(Shard(**told["shard"]), told["problems"])
+
+
+class RayWorker:
+    """An actor: it loads the model once and encodes one part after the other."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._model = task.load()
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
+        return {"done": [self._told(Part(**json.loads(part))) for part in batch["part"]]}
+
+    def _told(self, part: Part) -> str:
+        try:
+            done = encode_part(self._task, self._model, part)
+            return json.dumps({"shard": done.shard.as_dict(), "problems": done.problems})
+        except RelvecError as error:  # as a value: Ray would wrap an exception in a traceback
+            return json.dumps({"problem": str(error)})
+
+
+@contextmanager
+def _connected(ray: Any, cluster: Cluster) -> Iterator[None]:
+    """A cluster at an address, else one of this machine's cores for the time of the job."""
+    if ray.is_initialized():
+        yield
+        return
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": True}
+    if cluster.ray_address is None:
+        options |= {"num_cpus": cluster.workers, "include_dashboard": False}
+    try:
+        ray.init(cluster.ray_address, **options)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        fix = "start it with `ray start --head`, or check the address"
+        raise RelvecError(f"No Ray cluster answers at {cluster.ray_address} ({reason}); {fix}.") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+RUNNERS: dict[str, Callable[[Task, RelBERT, Sequence[Part], Cluster], Iterator[Done]]] = {
+    "local": encode_locally,
+    "ray": encode_on_ray,
+}

@@ -1,0 +1,123 @@
+"""Files by address: paths of this machine, and `s3://`, `gs://` or any other that fsspec or pyarrow knows."""
+
+import glob
+import gzip
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from relvec.errors import RelvecError, needed_for
+from relvec.io.files import expanded, written_whole
+from relvec.io.tables import TABLES, kind_of
+
+_GZIP_START = b"\x1f\x8b"
+
+
+def is_remote(address: str) -> bool:
+    """
+    >>> is_remote("s3://bucket/pairs.csv"), is_remote("pairs/my.csv")
+    (True, False)
+    """
+    return "://" in address
+
+
+def filesystem(address: str) -> tuple[Any, str]:
+    """The filesystem of fsspec that an address belongs to, and the path there.
+
+    Where fsspec lacks the package of a protocol (s3fs, gcsfs), pyarrow's own filesystem serves.
+    """
+    import fsspec
+
+    with _reached(address):
+        if not is_remote(address):
+            return fsspec.filesystem("file"), str(expanded(address))
+        try:
+            return fsspec.core.url_to_fs(address)  # type: ignore[no-any-return]
+        except ImportError:
+            with needed_for(f"The address {address}"):
+                from fsspec.implementations.arrow import ArrowFSWrapper
+                from pyarrow.fs import FileSystem
+            found, path = FileSystem.from_uri(address)
+            return ArrowFSWrapper(found), path
+
+
+def find_files(given: Iterable[str]) -> list[str]:
+    """The tables that addresses mean: a file, a pattern with `*`, or all tables of a folder; each once, in order.
+
+    >>> Path("pairs").mkdir()
+    >>> for name in ("b.csv", "a.csv", "notes.md"):
+    ...     Path("pairs", name).touch()
+    >>> find_files(["pairs", "pairs/*.csv"])
+    ['pairs/a.csv', 'pairs/b.csv']
+    """
+    found: dict[str, None] = {}
+    for address in given:
+        files, path = filesystem(address)
+        with _reached(address):
+            if glob.has_magic(path):
+                listed = files.glob(path)
+            elif files.isdir(path):
+                listed = [each for each in files.find(path) if kind_of(each) in TABLES]
+            else:
+                listed = [path] if files.exists(path) else []
+        if not listed:
+            raise RelvecError(f"There is no file {address}; check the path.")
+        found.update(dict.fromkeys(_named(address, path, each, files) for each in sorted(listed)))
+    return list(found)
+
+
+def _named(address: str, path: str, found: str, files: Any) -> str:
+    """A found path as the user wrote the address: remote with its protocol, relative where that was."""
+    if is_remote(address):
+        return str(files.unstrip_protocol(found))
+    return found if Path(path).is_absolute() else os.path.relpath(found)
+
+
+def size_of(address: str) -> int:
+    """In bytes; -1 for a file that is not there."""
+    files, path = filesystem(address)
+    with _reached(address):
+        return int(files.size(path)) if files.exists(path) else -1
+
+
+def read_whole(address: str) -> bytes:
+    """The content of a file, unpacked if it is gzipped."""
+    files, path = filesystem(address)
+    with _reached(address):
+        raw: bytes = files.cat_file(path)
+        return gzip.decompress(raw) if raw.startswith(_GZIP_START) else raw
+
+
+@contextmanager
+def opened(address: str) -> Iterator[Any]:
+    """A file to read from any place within it."""
+    files, path = filesystem(address)
+    with _reached(address), files.open(path, "rb") as file:
+        yield file
+
+
+def write_whole(address: str, content: bytes) -> None:
+    """Write a file, whole or not at all; an object store shows an object only when all of it has arrived."""
+    if not is_remote(address):
+        with written_whole(expanded(address)) as partial:
+            partial.write_bytes(content)
+        return
+    files, path = filesystem(address)
+    try:
+        files.makedirs(str(PurePosixPath(path).parent), exist_ok=True)
+        files.pipe_file(path, content)
+    except OSError as error:
+        raise RelvecError(f"Cannot write {address} ({error}); check its name and your rights there.") from error
+
+
+@contextmanager
+def _reached(address: str) -> Iterator[None]:
+    try:
+        yield
+    except RelvecError:
+        raise
+    except (OSError, EOFError, ValueError) as error:  # an unknown protocol, or no parquet, is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise RelvecError(f"Cannot read {address} ({reason}); check the file and your rights there.") from error

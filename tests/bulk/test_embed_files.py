@@ -1,0 +1,178 @@
+"""Many files become shards; a job resumes after any kill, and bad rows are told, not fatal."""
+
+import json
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from relvec import RelBERT, RelvecError
+from relvec.bulk import Summary, embed_files
+
+PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("cats", "dogs")]
+
+
+@pytest.fixture
+def model(tiny_folders: Callable[[str], Path]) -> Path:
+    return tiny_folders("mpnet")
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    """A folder with a parquet file of 60 rows in small row groups and a csv file of 4, each with further columns."""
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    rows = [PAIRS[at % 4] for at in range(60)]
+    table = {"subject": [head for head, _ in rows], "object": [tail for _, tail in rows], "weight": list(range(60))}
+    pq.write_table(pa.table(table), folder / "a.parquet", row_group_size=7)
+    lines = "".join(f"{head},{tail},r{at}\n" for at, (head, tail) in enumerate(PAIRS))
+    (folder / "b.csv").write_text("head,tail,relation\n" + lines)
+    return folder
+
+
+@pytest.fixture
+def embed(model: Path, tmp_path: Path) -> Callable[..., Summary]:
+    def run(inputs: Any, name: str = "vectors", **options: Any) -> Summary:
+        given = {"model": model, "backend": "numpy", "workers": 1, **options}
+        return embed_files(inputs, tmp_path / name, **given)
+
+    return run
+
+
+def tables(folder: Path) -> list[dict[str, list[Any]]]:
+    return [pq.read_table(file).to_pydict() for file in sorted(folder.glob("part-*.parquet"))]
+
+
+def test_shards_hold_every_row_in_order_with_its_columns_and_vector(
+    embed: Callable[..., Summary], pairs: Path, model: Path, tmp_path: Path
+) -> None:
+    done = embed([pairs], shards=8)
+    assert (done.rows, done.shards, done.errors) == (64, 9, 0)
+    shards = tables(tmp_path / "vectors")
+    rows = [row for shard in shards for row in zip(shard["head"], shard["tail"], strict=True)]
+    assert rows == [PAIRS[at % 4] for at in range(60)] + PAIRS
+    assert [weight for shard in shards[:-1] for weight in shard["weight"]] == list(range(60))
+    assert shards[-1]["relation"] == ["r0", "r1", "r2", "r3"]
+    vectors = np.array([vector for shard in shards for vector in shard["vector"]])
+    expected = RelBERT.from_pretrained(model, backend="numpy").encode(rows)
+    np.testing.assert_allclose(vectors, expected, atol=1e-6)
+
+
+def test_a_pair_is_encoded_once_a_shard(
+    embed: Callable[..., Summary], pairs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert embed(pairs, shards=8).distinct == 9 * 4
+
+
+def test_several_workers_give_what_one_gives_also_when_one_is_killed(
+    embed: Callable[..., Summary], pairs: Path, tmp_path: Path
+) -> None:
+    embed(pairs, "alone", shards=8)
+
+    def kill_the_first() -> None:
+        while not (workers := multiprocessing.active_children()):
+            time.sleep(0.01)
+        workers[0].kill()
+
+    killer = threading.Thread(target=kill_the_first)
+    killer.start()
+    done = embed(pairs, "together", shards=8, workers=2)
+    killer.join()
+    assert done.shards == 9
+    assert tables(tmp_path / "together") == tables(tmp_path / "alone")
+
+
+def test_a_job_encodes_only_the_shards_that_are_not_whole(
+    embed: Callable[..., Summary], pairs: Path, tmp_path: Path
+) -> None:
+    embed(pairs, shards=8)
+    before = tables(tmp_path / "vectors")
+    (tmp_path / "vectors" / "part-00001.parquet").unlink()
+    (tmp_path / "vectors" / "part-00002.parquet").write_bytes(b"cut short")
+    (tmp_path / "vectors" / ".part-00003.parquet.relvec_left").write_bytes(b"by a kill")
+    done = embed(pairs, shards=8)
+    assert (done.shards, done.shards_before) == (9, 7)
+    assert tables(tmp_path / "vectors") == before
+    assert not list((tmp_path / "vectors").glob(".*"))
+
+
+def test_bad_rows_are_told_with_file_and_row(embed: Callable[..., Summary], tmp_path: Path) -> None:
+    long = "tea " * 100
+    bad = tmp_path / "bad.tsv"
+    bad.write_text(f"head\ttail\ncup\ttea\n\tnothing\nalone\n{long}\tcup\nParis\tFrance\n")
+    done = embed(bad)
+    told = [json.loads(line) for line in (tmp_path / "vectors" / "errors.jsonl").read_text().splitlines()]
+    assert (done.rows, done.errors) == (2, 3)
+    assert [(row["file"], row["row"]) for row in told] == [(str(bad), 3), (str(bad), 4), (str(bad), 5)]
+    assert "is empty" in told[0]["problem"]
+    assert "1 columns where 2" in told[1]["problem"]
+    assert "tokens where the model takes" in told[2]["problem"]
+    assert embed(bad, "cut", truncate=True).rows == 3
+    with pytest.raises(RelvecError, match=r"bad.tsv, row 3: a word of the pair is empty"):
+        embed(bad, "strict", strict=True)
+
+
+def test_files_of_any_filesystem_are_read_and_written(model: Path) -> None:
+    import fsspec
+
+    fsspec.filesystem("memory").pipe("/pairs/a.jsonl", b'{"head": "cup", "tail": "tea", "n": 3}\n["Paris", "France"]\n')
+    done = embed_files("memory://pairs", "memory://vectors", model=model, backend="numpy", workers=1)
+    assert done.rows == 2
+    again = embed_files("memory://pairs/*.jsonl", "memory://vectors", model=model, backend="numpy", workers=1)
+    assert again.shards_before == 1
+    with fsspec.open("memory://vectors/part-00000.parquet") as file:
+        assert pq.read_table(file)["n"].to_pylist() == ["3", None]
+
+
+def test_a_folder_of_another_job_or_model_is_refused(
+    embed: Callable[..., Summary], pairs: Path, tiny_folders: Callable[[str], Path], tmp_path: Path
+) -> None:
+    embed(pairs)
+    with pytest.raises(RelvecError, match=r"other input or other options; give the same ones"):
+        embed(pairs, shards=8)
+    with pytest.raises(RelvecError, match=r"vectors holds vectors of another model than tiny-bert"):
+        embed(pairs, model=tiny_folders("bert"))
+    (tmp_path / "vectors" / "manifest.jsonl").write_text("{}\n")
+    with pytest.raises(RelvecError, match=r"manifest.jsonl is damaged .*; remove it to encode anew"):
+        embed(pairs)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "problem"),
+    [
+        ("nowhere/*.csv", "There is no file nowhere/"),
+        ("what://is/this", "Cannot read what://is/this"),
+        ("broken.parquet", "Cannot read broken.parquet"),
+        ("empty.csv", "holds no pair"),
+        ("bad.csv", "No row of bad.csv is a pair; .*errors.jsonl says why"),
+    ],
+)
+def test_what_is_no_input_is_refused_in_one_sentence(
+    embed: Callable[..., Summary], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inputs: str, problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1")
+    (tmp_path / "empty.csv").write_text("head,tail\n")
+    (tmp_path / "bad.csv").write_text("head,tail\n,\nx,\n")
+    with pytest.raises(RelvecError, match=problem):
+        embed(inputs)
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(
+    embed: Callable[..., Summary],
+    pairs: Path,
+    tmp_path: Path,
+    full_disk: Callable[[], AbstractContextManager[None]],
+) -> None:
+    with full_disk(), pytest.raises(RelvecError, match=r"Cannot write .*part-00000.parquet: .*free space"):
+        embed(pairs)
+    assert not list((tmp_path / "vectors").iterdir())
+    assert embed(pairs).rows == 64
