@@ -27,7 +27,7 @@ def test_pairs_and_vectors_survive_export_and_import(
 ) -> None:
     file = tmp_path / f"vectors{ending}"
     export_index(index, file)
-    assert import_index(file, tmp_path / "again.index", model=tiny).count == len(PAIRS)
+    assert import_index(file, tmp_path / "again.index", model=tiny) == len(PAIRS)
     again = PairIndex.load(tmp_path / "again.index")
     assert again.pairs.pairs() == PAIRS
     np.testing.assert_allclose(again.vectors(), index.vectors(), atol=1e-6 if ending == ".jsonl" else 1e-7)

@@ -3,8 +3,6 @@
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -35,6 +33,8 @@ def encode_locally(task: Task, model: RelBERT, parts: Sequence[Part], cluster: C
     if workers <= 1:
         yield from (encode_part(task, model, part) for part in parts)
         return
+    from concurrent.futures.process import BrokenProcessPool
+
     waiting = {part.number: part for part in parts}
     lost = 0
     while waiting:
@@ -52,6 +52,7 @@ def encode_locally(task: Task, model: RelBERT, parts: Sequence[Part], cluster: C
 
 def _in_processes(task: Task, parts: Sequence[Part], workers: int) -> Iterator[Done]:
     import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
 
     with _one_thread_each():
         pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker, (task,))

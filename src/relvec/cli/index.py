@@ -17,29 +17,46 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Make, change, import and export indexes of pairs.", no_args_is_help=True)
 
-Folder = Annotated[Path, typer.Argument(help="The index folder.")]
-AnyFolder = Annotated[Path | None, typer.Argument(help="The index folder; by default the bundled one.")]
-NewFolder = Annotated[Path, typer.Option("--output", "-o", help="The index folder to write.")]
+ADDRESS = "milvus:FOLDER.db or milvus:http://host:19530/name for one in Milvus"
+Folder = Annotated[str, typer.Argument(help=f"The index folder; {ADDRESS}.")]
+AnyFolder = Annotated[str | None, typer.Argument(help=f"The index folder, by default the bundled one; {ADDRESS}.")]
+NewFolder = Annotated[str, typer.Option("--output", "-o", help=f"The index folder to write; {ADDRESS}.")]
 KindOption = Annotated[str, typer.Option(help=f"auto, or one of {', '.join(KINDS)}.")]
 
 
 @app.command()
 @with_shared_options
-def build(pairs: PairsFile, output: NewFolder, *, kind: KindOption = "auto", encoder: BatchEncoder) -> None:
-    """Encode pairs and index them; a build that was killed resumes.
+def build(
+    pairs: Annotated[str, typer.Argument(help="A file of pairs, - for stdin, or a folder of shards by relvec embed.")],
+    output: NewFolder,
+    *,
+    kind: KindOption = "auto",
+    dim: Annotated[
+        int | None, typer.Option(help="Keep vectors of so many dimensions, by a projection that is fitted to them.")
+    ] = None,
+    encoder: BatchEncoder,
+) -> None:
+    """Encode pairs and index them, or index shards that relvec embed has written; a build that was killed resumes.
 
     A column named relation, if there is one, labels the pairs; of several labels of a pair the first is kept.
     """
-    from relvec.index import build_index
+    from relvec.bulk.manifest import MANIFEST
+    from relvec.index import build_index, index_shards
     from relvec.index.storage import check_unused
+    from relvec.io.addresses import size_of
 
     check_unused(output)
+    start = time.perf_counter()
+    if pairs != "-" and size_of(f"{pairs.rstrip('/')}/{MANIFEST}") >= 0:
+        index_shards(pairs.rstrip("/"), output, kind=kind, shorter=dim)
+        _report(output, time.perf_counter() - start)
+        return
     rows = read_related_pairs(pairs)
     check_kind(kind, len(rows))
     loaded = encoder.load(few_pairs=False)
     start = time.perf_counter()
     listed, relations = zip(*rows, strict=True)
-    done = build_index(loaded, listed, output, relations=relations, kind=kind, **encoder.batches)
+    done = build_index(loaded, listed, output, relations=relations, kind=kind, shorter=dim, **encoder.batches)
     _report(output, time.perf_counter() - start, done)
     _report_labels(rows)
 
@@ -49,10 +66,11 @@ def build(pairs: PairsFile, output: NewFolder, *, kind: KindOption = "auto", enc
 def add(index: Folder, pairs: PairsFile, *, encoder: BatchEncoder) -> None:
     """Append the pairs that an index does not have yet; those that it has keep their labels."""
     from relvec.index import extend_index
-    from relvec.index.storage import read_meta
+    from relvec.index.storage import is_milvus, read_meta
 
     rows = read_related_pairs(pairs)
-    read_meta(index)
+    if not is_milvus(index):
+        read_meta(Path(index))
     listed, relations = zip(*rows, strict=True)
     added = extend_index(encoder.load(few_pairs=False), listed, index, relations=relations, **encoder.batches)
     typer.echo(f"{added:,} pairs added -> {index}", err=True)
@@ -73,9 +91,12 @@ def remove(index: Folder, pairs: PairsFile) -> None:
 @app.command()
 def info(index: AnyFolder = None, json: Json = False) -> None:
     """Show what an index holds and which model made it."""
-    from relvec.index.storage import index_folder, read_meta
+    from relvec.index.storage import index_folder, is_milvus, read_meta
     from relvec.index.vocabulary import PairVocabulary
 
+    if is_milvus(index):
+        _show_milvus(str(index), json)
+        return
     folder = index_folder(index)
     meta = read_meta(folder)
     labels = PairVocabulary.read(meta.pairs_file(folder)).relations[1:]
@@ -91,6 +112,15 @@ def info(index: AnyFolder = None, json: Json = False) -> None:
         "bytes_a_pair": round(size / meta.count, 1),
     }
     show(json, {**facts, "relations": labels}, facts_table(facts, ("what", str(folder))))
+
+
+def _show_milvus(address: str, json: bool) -> None:
+    from relvec.index import PairIndex
+
+    opened = PairIndex.load(address)
+    made_by = {"model": opened.made_by.model, "fingerprint": opened.made_by.fingerprint}
+    facts = {"pairs": len(opened), "kind": opened.kind, "dimensions": opened.dim, **made_by}
+    show(json, facts, facts_table(facts, ("what", address)))
 
 
 @app.command("import")
@@ -152,12 +182,16 @@ def _report_labels(rows: list[tuple[Pair, str]]) -> None:
         typer.echo(f"{lost:,} relation labels left out: a pair keeps the first that it is given", err=True)
 
 
-def _report(folder: Path, seconds: float, done: "Prepared | None" = None) -> None:
-    from relvec.index.storage import read_meta
+def _report(address: str, seconds: float, done: "Prepared | None" = None) -> None:
+    from relvec.index import PairIndex
+    from relvec.index.storage import is_milvus, read_meta
 
-    meta = read_meta(folder)
+    if is_milvus(address):
+        count, held = len(PairIndex.load(address)), "milvus"
+    else:
+        meta = read_meta(Path(address))
+        count, size = meta.count, (meta.vectors_bytes + meta.pairs_bytes) / meta.count
+        held = f"{meta.kind}, {size:.0f} bytes a pair"
     known = f" ({done.cached:,} from the cache)" if done and done.cached else ""
-    rate = (done.encoded if done else meta.count) / max(seconds, 1e-9)
-    size = (meta.vectors_bytes + meta.pairs_bytes) / meta.count
-    held = f"{meta.kind}, {size:.0f} bytes a pair"
-    typer.echo(f"{meta.count:,} pairs{known}, {held}, {seconds:.1f} s, {rate:.0f} pairs/s -> {folder}", err=True)
+    rate = (done.encoded if done else count) / max(seconds, 1e-9)
+    typer.echo(f"{count:,} pairs{known}, {held}, {seconds:.1f} s, {rate:.0f} pairs/s -> {address}", err=True)

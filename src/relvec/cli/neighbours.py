@@ -18,7 +18,10 @@ Reranker = Annotated[
     str | None,
     typer.Option(help="A better model than the index's own (--model), to rank 1,000 candidates that this one finds."),
 ]
-Index = Annotated[Path | None, typer.Option(help="An index folder; by default the bundled vocabulary.")]
+Index = Annotated[
+    str | None,
+    typer.Option(help="An index folder, or milvus: and its address; by default the bundled vocabulary."),
+]
 
 
 @with_shared_options

@@ -8,7 +8,7 @@
 [('cup', 'tea')]
 """
 
-from relvec.index.building import build_index, export_index, export_pairs, extend_index, import_index
+from relvec.index.building import build_index, export_index, export_pairs, extend_index, import_index, index_shards
 from relvec.index.completion import complete
 from relvec.index.pair_index import Neighbour, PairIndex
 
@@ -21,4 +21,5 @@ __all__ = [
     "export_pairs",
     "extend_index",
     "import_index",
+    "index_shards",
 ]

@@ -1,21 +1,26 @@
 """Index folders from long lists of pairs or from vectors made before, and their vectors for others."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from relvec.bulk.manifest import Manifest
 from relvec.index import storage
 from relvec.index.kinds import check_kind
 from relvec.index.pair_index import PairIndex
-from relvec.index.vocabulary import distinct_pairs
+from relvec.index.shard_vectors import ShardVectors
+from relvec.index.vector_store import VectorRows, VectorStore, training_sample
+from relvec.index.vocabulary import PairVocabulary, distinct_pairs
 from relvec.io.files import written_whole
 from relvec.io.tables import tsv_cell
 from relvec.io.vectors import check_output, read_pair_file, write_pair_file
 from relvec.model.cached_vectors import ModelVectors, Prepared
-from relvec.model.model_check import check_same_model
+from relvec.model.model_check import ModelCheck, check_same_model
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
+from relvec.pairs import Pair
 from relvec.storage.lock import writing
 
 SAMPLED = 16
@@ -29,10 +34,13 @@ def build_index(
     *,
     relations: Sequence[str] | None = None,
     kind: str = "auto",
+    shorter: int | None = None,
     batch_size: int = BATCH_SIZE,
     truncate: bool = False,
 ) -> Prepared:
     """Encode pairs and write their index, replacing one that is there; `relations` names the relation of each pair.
+
+    With `shorter`, the index keeps vectors of so many dimensions, by a projection that is fitted to them.
 
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> build_index(model, [("Paris", "France"), ("Tokyo", "Japan")], "my.index")
@@ -40,15 +48,60 @@ def build_index(
     >>> PairIndex.load("my.index").pairs.pairs()
     [('Paris', 'France'), ('Tokyo', 'Japan')]
     """
-    target = Path(folder).resolve()
     distinct, labels = distinct_pairs(pairs, relations)
     check_kind(kind, len(distinct)).check_size(len(distinct), model.dim)
     vectors = ModelVectors(model, batch_size=batch_size)
-    with storage.writing_index(target, wait=False):
+    with _new_index(folder):
         prepared = vectors.prepare(distinct, truncate=truncate)
-        rows = vectors.rows(distinct)
-        PairIndex.of_vectors(distinct, rows, model=model, relations=labels, kind=kind).write(target)
+        _write(folder, distinct, labels, vectors.rows(distinct), ModelCheck.of(model), kind, shorter)
     return prepared
+
+
+def index_shards(
+    shards: str | Path, folder: str | Path, *, kind: str = "auto", shorter: int | None = None
+) -> ShardVectors:
+    """Make an index of the vectors of `relvec.bulk.embed_files`; of several rows of a pair the first counts.
+
+    >>> from relvec.bulk import embed_files
+    >>> _ = Path("pairs.csv").write_text("Paris,France\\ncup,tea\\ncup,tea\\n")
+    >>> _ = embed_files("pairs.csv", "vectors", model=tiny_model, workers=1)
+    >>> len(index_shards("vectors", "my.index")), PairIndex.load("my.index").pairs.pairs()
+    (2, [('Paris', 'France'), ('cup', 'tea')])
+    """
+    found = ShardVectors(Manifest.read(str(shards)))
+    with _new_index(folder):
+        _write(folder, found.pairs, found.relations, found, found.made_by, kind, shorter)
+    return found
+
+
+def _new_index(address: str | Path) -> AbstractContextManager[None]:
+    """The lock of an index folder; Milvus has its own."""
+    if storage.is_milvus(address):
+        return nullcontext()
+    return storage.writing_index(Path(address).resolve(), wait=False)
+
+
+def _write(
+    address: str | Path,
+    pairs: Sequence[Pair],
+    relations: Sequence[str],
+    vectors: VectorRows,
+    made_by: ModelCheck,
+    kind: str,
+    shorter: int | None,
+) -> None:
+    """Write the index of distinct pairs, inside `_new_index`."""
+    chosen = check_kind(kind, len(pairs))
+    if not storage.is_milvus(address):
+        store = VectorStore.of(vectors, chosen, shorter)
+        PairIndex(store, PairVocabulary.of(pairs, relations), made_by).write(Path(address).resolve())
+        return
+    from relvec.index.milvus import MilvusIndex
+
+    sample = training_sample(vectors) if shorter else vectors[:0]
+    index = MilvusIndex.begin(str(address), made_by, vectors.shape[1], sample, shorter)
+    index.append(pairs, relations, vectors)
+    index.finish()
 
 
 def extend_index(
@@ -67,30 +120,26 @@ def extend_index(
     >>> extend_index(model, [("Paris", "France"), ("Tokyo", "Japan")], "my.index")
     1
     """
-    target = Path(folder).resolve()
-    storage.read_meta(target)  # no lock file is put where there is no index
     distinct, labels = distinct_pairs(pairs, relations)
-    with storage.writing_index(target):
-        index = PairIndex.load(target, writable=True)
+    with PairIndex.editing(folder) as index:
         index.check_model(model)
         new, new_labels = index.lacking(distinct, labels)
         if new:
             vectors = ModelVectors(model, batch_size=batch_size)
             vectors.prepare(new, truncate=truncate)
             index.append(new, new_labels, vectors.rows(new))
-            index.write(target)
     return len(new)
 
 
-def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: str = "auto") -> storage.IndexMeta:
-    """Make an index folder of vectors that the model made; of several rows of one pair the first counts.
+def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: str = "auto") -> int:
+    """Make an index of vectors that the model made, and return how many; of several rows of one pair the first counts.
 
     Some of the pairs are encoded again, so that vectors of another model are refused.
 
     >>> from relvec.model.cached_vectors import embed_to_file
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> _ = embed_to_file(model, [("Paris", "France"), ("cup", "tea")], "vectors.npz")
-    >>> import_index("vectors.npz", "my.index", model=model).count
+    >>> import_index("vectors.npz", "my.index", model=model)
     2
     """
     found = read_pair_file(path)
@@ -101,7 +150,9 @@ def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: 
     check_same_model(model, [found.pairs[row] for row in sample], found.vectors[sample], str(path), least=ALIKE)
     vectors = found.vectors if len(rows) == len(found.vectors) else found.vectors[rows]
     pairs, relations = [found.pairs[row] for row in rows], [found.relations[row] for row in rows]
-    return PairIndex.of_vectors(pairs, vectors, model=model, relations=relations, kind=kind).save(folder)
+    with _new_index(folder):
+        _write(folder, pairs, relations, vectors, ModelCheck.of(model), kind, None)
+    return len(pairs)
 
 
 def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = None) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from relvec.errors import RelvecError
-from relvec.index.pair_index import CANDIDATES, PairIndex
+from relvec.index.pair_index import CANDIDATES, PairIndex, Wanted
 from relvec.io.word2vec import VectorTable, read_vectors, spellings
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import as_word
@@ -44,8 +44,7 @@ def complete(
     if not candidates:
         raise RelvecError(f"There is no candidate for {c}; use an index of more pairs, or give word vectors.")
     found = (reranker or model).complete(a, b, c, candidates)
-    known = index.pairs.with_word([c])
-    partners = {word.casefold() for row in np.flatnonzero(known) for word in index.pairs.pair(int(row))}
+    partners = {word.casefold() for word in index.partners(c)}
     scores = [score + ATTESTED * (word.casefold() in partners) for word, score in found]
     return ranked([word for word, _ in found], np.array(scores, dtype=np.float32), k)
 
@@ -68,13 +67,9 @@ def candidate_words(
     """
     index.check_model(model)
     forward, backward = model.encode([(a, b), (b, a)])
-    pairs = index.pairs
-    _, after_c = index.search(forward, from_each, pairs.with_head([c]))
-    _, before_c = index.search(backward, from_each, pairs.with_tail([c]))
-    _, alike = index.search(forward, from_each)
-    words = [pairs.pair(row)[1] for row in after_c]
-    words += [pairs.pair(row)[0] for row in before_c]
-    words += [pairs.pair(row)[1] for row in alike]
+    words = [found.pair[1] for found in index.candidates(forward, from_each, Wanted(head=c))]
+    words += [found.pair[0] for found in index.candidates(backward, from_each, Wanted(tail=c))]
+    words += [found.pair[1] for found in index.candidates(forward, from_each)]
     if word_vectors is not None:
         words += _near(read_vectors(word_vectors), a, b, c)
     taken = {a.casefold(), c.casefold()}

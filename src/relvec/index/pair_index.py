@@ -3,15 +3,16 @@
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
 from relvec.index.kinds import check_kind
-from relvec.index.storage import IndexMeta, index_folder, read_folder, read_meta, write_folder, writing_index
+from relvec.index.storage import IndexMeta, index_folder, is_milvus, read_folder, read_meta, write_folder, writing_index
 from relvec.index.vector_store import ROWS_PER_STEP, VectorRows, VectorStore
 from relvec.index.vocabulary import Mask, PairVocabulary, distinct_pairs
 from relvec.io.vectors import as_float32
@@ -32,6 +33,17 @@ class Neighbour(NamedTuple):
     pair: Pair
     score: float
     relation: str = ""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which pairs of an index count: those that fulfil every condition; words are alike in upper and lower case."""
+
+    relations: tuple[str, ...] | None = None
+    head: str = ""
+    tail: str = ""
+    without_words: frozenset[str] = frozenset()
+    without_pairs: frozenset[Pair] = frozenset()
 
 
 class PairIndex:
@@ -99,8 +111,13 @@ class PairIndex:
     def load(cls, folder: str | Path | None = None, *, writable: bool = False) -> Self:
         """Open an index for searching, by default the bundled one; it is mapped from disk, and processes share it.
 
-        A `writable` one is read into memory; to change the folder itself, use `editing`.
+        A `writable` one is read into memory; to change the folder itself, use `editing`. An address such as
+        `milvus:./pairs.db` or `milvus:http://host:19530/pairs` opens an index in Milvus.
         """
+        if is_milvus(folder):
+            from relvec.index.milvus import MilvusIndex
+
+            return cast(Self, MilvusIndex.open(str(folder)))
         meta, vectors, pairs = read_folder(index_folder(folder), mapped=not writable)
         return cls(vectors, pairs, meta, is_writable=writable)
 
@@ -123,6 +140,9 @@ class PairIndex:
         >>> PairIndex.load("my.index").pairs.pairs()
         [('cup', 'tea')]
         """
+        if is_milvus(folder):  # each change is there at once
+            yield cls.load(folder)
+            return
         target = Path(folder)
         read_meta(target)  # no lock file is put where there is no index
         with writing_index(target):
@@ -148,7 +168,7 @@ class PairIndex:
     @property
     def is_exact(self) -> bool:
         """Whether the vectors are kept whole."""
-        return self._vectors.kind.is_exact
+        return self._vectors.is_exact
 
     def add(self, model: RelBERT, pairs: Any, *, relations: Sequence[str] | None = None) -> int:
         """Encode and append the pairs that are not here yet, and return how many they were."""
@@ -248,19 +268,35 @@ class PairIndex:
             rerank = 0
         elif rerank is None:
             rerank = max(RERANKED, 2 * k)
-        labelled = np.ones(len(self.pairs), dtype=bool) if relation is None else self.pairs.with_relation(relation)
+        labels = None if relation is None else self.known_relations(relation)
         vectors = model.encode(asked, show_progress=show_progress)
         found = [
-            self.search(vector, max(k, rerank), labelled & ~self._excluded(query, shared_words))
+            self.candidates(vector, max(k, rerank), _wanted(query, labels, shared_words))
             for query, vector in zip(asked, vectors, strict=True)
         ]
-        reranked = sorted({int(row) for _, rows in found for row in rows[:rerank]})
-        pairs = [self.pairs.pair(row) for row in reranked]
+        pairs = list(dict.fromkeys(each.pair for of_query in found for each in of_query[:rerank]))
         if reranker is not None:
             model, vectors = reranker, reranker.encode(asked)
         again = model.encode(pairs, truncate=True, show_progress=show_progress) if pairs else vectors[:0]
-        exact = dict(zip(reranked, again, strict=True))
-        return [self._ranked(vector, *scored, rerank, exact)[:k] for vector, scored in zip(vectors, found, strict=True)]
+        exact = dict(zip(pairs, again, strict=True))
+        return [_ranked(vector, of_query, rerank, exact)[:k] for vector, of_query in zip(vectors, found, strict=True)]
+
+    def candidates(self, vector: NDArray[np.float32], k: int, wanted: Wanted | None = None) -> list[Neighbour]:
+        """The best of the wanted pairs, with scores as the index knows them."""
+        allowed = None if wanted is None else self._allowed(wanted)
+        scores, rows = self.search(vector, k, allowed)
+        return [
+            Neighbour(self.pairs.pair(row), float(score), self.pairs.relation(row))
+            for score, row in zip(scores, rows, strict=True)
+        ]
+
+    def known_relations(self, relations: Iterable[str]) -> tuple[str, ...]:
+        """The labels, each of which some pair of the index must have."""
+        return self.pairs.known_relations(relations)
+
+    def partners(self, word: str) -> set[str]:
+        """The words of all pairs that have this one, and the word itself."""
+        return {each for row in np.flatnonzero(self.pairs.with_word([word])) for each in self.pairs.pair(int(row))}
 
     def search(
         self, vector: NDArray[np.float32], k: int, allowed: Mask | None = None
@@ -274,28 +310,18 @@ class PairIndex:
             raise RelvecError(f"A {self.kind} index keeps no whole vectors; give the model, to encode its pairs again.")
         return self._vectors.get(start, len(self.pairs) if stop is None else stop)
 
-    def _excluded(self, query: Relation, shared_words: bool) -> Mask:
-        """The query's own pairs and their reverses, or all that have a word of it."""
-        pairs = query.pairs if isinstance(query, Prototype) else (query,)
-        if not shared_words:
-            return self.pairs.with_word({word for pair in pairs for word in pair})
-        ways = [way for pair in pairs for way in (pair, pair[::-1])]
-        return np.any([self.pairs.with_head([head]) & self.pairs.with_tail([tail]) for head, tail in ways], axis=0)
-
-    def _ranked(
-        self,
-        vector: NDArray[np.float32],
-        scores: NDArray[np.float32],
-        rows: NDArray[np.int64],
-        rerank: int,
-        exact: Mapping[int, NDArray[np.float32]],
-    ) -> list[Neighbour]:
-        """What was found, best first: the first `rerank` by their exact vectors, the others as they were scored."""
-        if rerank > 0 and len(rows):
-            again = np.stack([exact[int(row)] for row in rows[:rerank]])
-            scores = np.concatenate([cosine(vector[None], again)[0], scores[rerank:]])
-        order = np.argsort(-scores, kind="stable")
-        return [Neighbour(self.pairs.pair(rows[at]), float(scores[at]), self.pairs.relation(rows[at])) for at in order]
+    def _allowed(self, wanted: Wanted) -> Mask:
+        pairs = self.pairs
+        allowed = np.ones(len(pairs), dtype=bool) if wanted.relations is None else pairs.with_relation(wanted.relations)
+        if wanted.head:
+            allowed &= pairs.with_head([wanted.head])
+        if wanted.tail:
+            allowed &= pairs.with_tail([wanted.tail])
+        if wanted.without_words:
+            allowed &= ~pairs.with_word(wanted.without_words)
+        for head, tail in wanted.without_pairs:
+            allowed &= ~(pairs.with_head([head]) & pairs.with_tail([tail]))
+        return allowed
 
     def _check_writable(self) -> None:
         if not self._is_writable:
@@ -318,6 +344,29 @@ def _checked_rows(pairs: Sequence[Pair], vectors: Any, dim: int) -> VectorRows:
             pair = ":".join(pairs[start + int(np.argmin(is_finite))])
             raise RelvecError(f"The vector of {pair} has a number that is not finite; mend it or leave the pair out.")
     return rows
+
+
+def _wanted(query: Relation, relations: tuple[str, ...] | None, shared_words: bool) -> Wanted:
+    """Not the query's own pairs and their reverses, or none that has a word of it."""
+    pairs = query.pairs if isinstance(query, Prototype) else (query,)
+    if shared_words:
+        ways = ((head, tail) for pair in pairs for head, tail in (pair, pair[::-1]))
+        return Wanted(relations, without_pairs=frozenset(ways))
+    return Wanted(relations, without_words=frozenset(word for pair in pairs for word in pair))
+
+
+def _ranked(
+    vector: NDArray[np.float32],
+    found: Sequence[Neighbour],
+    rerank: int,
+    exact: Mapping[Pair, NDArray[np.float32]],
+) -> list[Neighbour]:
+    """What was found, best first: the first `rerank` by their exact vectors, the others as they were scored."""
+    first = found[:rerank]
+    if first:
+        again = cosine(vector[None], np.stack([exact[each.pair] for each in first]))[0]
+        first = [each._replace(score=float(score)) for each, score in zip(first, again, strict=True)]
+    return sorted([*first, *found[rerank:]], key=lambda each: -each.score)
 
 
 def as_query(query: Any) -> Relation:

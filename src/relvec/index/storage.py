@@ -52,15 +52,22 @@ class IndexMeta(ModelCheck):
 Stored = tuple[IndexMeta, VectorStore, PairVocabulary]
 
 
+def is_milvus(address: str | Path | None) -> bool:
+    """Whether this is the address of an index in Milvus, not a folder."""
+    return str(address).startswith("milvus:")
+
+
 def index_folder(given: str | Path | None) -> Path:
     """The folder that a user names, else the vocabulary that comes with the package."""
     return BUNDLED if given is None else Path(given)
 
 
-def check_unused(folder: Path) -> None:
-    """A new index takes the place of no other, unless that one is broken."""
+def check_unused(folder: str | Path) -> None:
+    """A new index takes the place of no other, unless that one is broken; Milvus asks for itself."""
+    if is_milvus(folder):
+        return
     try:
-        read_folder(folder, mapped=True)
+        read_folder(Path(folder), mapped=True)
     except RelvecError:
         return
     fix = "choose another output, add to it with `relvec index add`, or remove it"

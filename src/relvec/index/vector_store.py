@@ -39,16 +39,22 @@ class VectorStore:
         self._index = index
 
     @classmethod
-    def of(cls, vectors: VectorRows, kind: Kind) -> Self:
-        """Learn the compression from a sample of the vectors, and put all of them in."""
+    def of(cls, vectors: VectorRows, kind: Kind, shorter: int | None = None) -> Self:
+        """Learn the compression from a sample of the vectors, and put all of them in.
+
+        With `shorter`, vectors are first reduced to so many dimensions, also by a kind that else keeps them whole.
+        """
         count, dim = vectors.shape
         kind.check_size(count, dim)
-        if kind.rotated_dims is None:
+        if shorter is None and kind.rotated_dims is None:
             index = kind.make(dim, count)
         else:
-            rows = np.random.default_rng(0).permutation(count)[:TRAINING_ROWS]
-            sample = _unit(vectors[np.sort(rows)])
-            rotation = _rotation(sample, kind.rotated_dims(dim))
+            sample = training_sample(vectors)
+            if kind.rotated_dims is None:
+                rotation = _linear(principal_axes(sample, check_shorter(shorter or dim, kind, dim)))
+            else:
+                wanted = check_shorter(shorter, kind, dim) if shorter else kind.rotated_dims(dim)
+                rotation = _rotation(sample, wanted)
             core = kind.make(rotation.d_out, count)
             core.train(rotation.apply(sample))
             index = faiss().IndexPreTransform(rotation, core)
@@ -62,6 +68,11 @@ class VectorStore:
     @property
     def dim(self) -> int:
         return int(self._index.d)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the vectors are kept whole, so that scores are cosines."""
+        return self.kind.is_exact and not isinstance(self._index, faiss().IndexPreTransform)
 
     def add(self, vectors: VectorRows) -> None:
         """Append rows."""
@@ -144,6 +155,38 @@ class VectorStore:
 
 def _unit(vectors: Any) -> Vectors:
     return np.ascontiguousarray(normalized(as_float32(vectors)))
+
+
+def training_sample(vectors: VectorRows) -> Vectors:
+    """Some of the vectors, of length 1, for all that is learned from them."""
+    rows = np.random.default_rng(0).permutation(len(vectors))[:TRAINING_ROWS]
+    return _unit(vectors[np.sort(rows)])
+
+
+def check_shorter(shorter: int, kind: Kind, dim: int) -> int:
+    """The number of dimensions that vectors are reduced to."""
+    if kind.name == "hnsw" or not 8 <= shorter <= dim or shorter % 8:
+        fix = f"use a multiple of 8 up to {dim}, and another kind than hnsw"
+        raise RelvecError(f"Vectors of {dim} dimensions cannot be reduced to {shorter} in a {kind.name} index; {fix}.")
+    return shorter
+
+
+def principal_axes(sample: Vectors, count: int) -> Vectors:
+    """The directions that keep most of the inner products: [count, dim], orthonormal.
+
+    A A' x is the best approximation of x among all projections to so many dimensions, on average over the sample.
+    Nothing is moved to the mean, so that inner products of projected vectors estimate cosines.
+    """
+    _, axes = np.linalg.eigh(sample.T.astype(np.float64) @ sample)
+    return np.ascontiguousarray(axes[:, ::-1][:, :count].T, dtype=np.float32)
+
+
+def _linear(matrix: Vectors) -> Any:
+    library = faiss()
+    transform = library.LinearTransform(matrix.shape[1], matrix.shape[0], False)
+    library.copy_array_to_vector(matrix.ravel(), transform.A)
+    transform.is_trained = transform.is_orthonormal = True
+    return transform
 
 
 def _rotation(sample: Vectors, dims: int) -> Any:

@@ -49,7 +49,7 @@ class PairVocabulary:
         name: dict[str, int] = {"": 0}
         labels = np.zeros(len(pairs), dtype=np.int32)
         if relations is not None:
-            labels[:] = [name.setdefault(_label(relation), len(name)) for relation in relations]
+            labels[:] = [name.setdefault(as_label(relation), len(name)) for relation in relations]
         return cls(list(number), heads, tails, list(name), labels)
 
     def __len__(self) -> int:
@@ -85,6 +85,10 @@ class PairVocabulary:
 
     def with_relation(self, relations: Iterable[str]) -> Mask:
         """Which rows have one of the relations; a relation that no row has is an error."""
+        return np.isin(self.labels, [self.relations.index(relation) for relation in self.known_relations(relations)])
+
+    def known_relations(self, relations: Iterable[str]) -> tuple[str, ...]:
+        """The relations, each of which some row must have."""
         known = self.relations[1:]
         few = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
         advice = f"choose one of {few}" if known else "build it from a file with a column relation"
@@ -93,7 +97,7 @@ class PairVocabulary:
             if relation not in known:
                 fix = did_you_mean(relation, known, otherwise=advice)
                 raise RelvecError(f"No pair of this index has the relation {relation!r}; {fix}.")
-        return np.isin(self.labels, [self.relations.index(relation) for relation in wanted])
+        return tuple(wanted)
 
     def joined(self, other: Self) -> "PairVocabulary":
         """These rows and then those of the other."""
@@ -159,8 +163,8 @@ def distinct_pairs(pairs: Any, relations: Sequence[str] | None = None) -> tuple[
     return list(found), list(found.values())
 
 
-def _label(relation: str) -> str:
-    """A line break within a name would make two names of it in the file."""
+def as_label(relation: str) -> str:
+    """The name of a relation, "" for none; a line break within would make two names of it in the file."""
     return as_word(relation, "The relation: ") if relation and str(relation).strip() else ""
 
 
