@@ -16,6 +16,8 @@ from relvec.model.relation_model import RelBERT
 LOST = 3
 """After so many pools of processes that were lost without one new shard, the job stops."""
 
+SECONDS_TO_ANSWER = 10
+
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -160,11 +162,11 @@ def _connected(ray: Any, cluster: Cluster) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": True}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     if cluster.ray_address is None:
         options |= {"num_cpus": cluster.workers, "include_dashboard": False}
     try:
+        _check_answers(cluster.ray_address or "auto")
         ray.init(cluster.ray_address, **options)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
@@ -174,6 +176,15 @@ def _connected(ray: Any, cluster: Cluster) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _check_answers(address: str) -> None:
+    """Ray itself would ask an address that does not answer for minutes."""
+    import socket
+
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
 
 
 RUNNERS: dict[str, Callable[[Task, RelBERT, Sequence[Part], Cluster], Iterator[Done]]] = {
