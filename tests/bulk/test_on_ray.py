@@ -41,15 +41,27 @@ def alone(tiny_folders: Callable[[str], Path], pairs: Path, tmp_path_factory: py
 
 @pytest.fixture
 def cluster() -> Iterator[Any]:
-    """A head without a core, so that all work is done by three nodes of one core each."""
+    """A head without a core, so that all work is done by two nodes of one core each."""
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    made.workers = [made.add_node(num_cpus=1) for _ in range(3)]
-    made.wait_for_nodes()
+    made = Cluster()
+    _added(made, num_cpus=0, include_dashboard=False)
+    made.workers = [_added(made, num_cpus=1) for _ in range(2)]
+    made.wait_for_nodes(timeout=300)
     yield made
     ray.shutdown()
     made.shutdown()
+
+
+def _added(cluster: Any, **options: Any) -> Any:
+    """A new node; Ray gives one 30 seconds to start, which may be too few on a busy machine."""
+    for _ in range(5):
+        try:
+            return cluster.add_node(**options)
+        except Exception as error:
+            if "timed out during startup" not in str(error):
+                raise
+    raise TimeoutError("no node of Ray starts within 30 seconds here")
 
 
 def content(folder: Path) -> list[Any]:

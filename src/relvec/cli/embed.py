@@ -94,4 +94,8 @@ def _embed_files(
     from relvec.bulk import embed_files
 
     done = embed_files(pairs, output, **asdict(encoder), **asdict(sharding), normalize=normalize).as_dict()
-    show(json, done, facts_table({name: value if isinstance(value, str) else f"{value:,}" for name, value in done.items()}))
+    show(
+        json,
+        done,
+        facts_table({name: value if isinstance(value, str) else f"{value:,}" for name, value in done.items()}),
+    )

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
 from relvec.index.kinds import Kind, faiss
+from relvec.index.shard_vectors import ShardVectors
 from relvec.io.vectors import as_float32
 from relvec.model.cached_vectors import CachedRows
 from relvec.progress import progress_bar
@@ -19,7 +20,7 @@ NARROW = 0.1  # below this share of allowed rows, a graph or list search would m
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-VectorRows = Vectors | CachedRows
+VectorRows = Vectors | CachedRows | ShardVectors
 
 
 class VectorStore:

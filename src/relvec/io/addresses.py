@@ -34,7 +34,7 @@ def filesystem(address: str) -> tuple[Any, str]:
         if not is_remote(address):
             return fsspec.filesystem("file"), str(expanded(address))
         try:
-            return fsspec.core.url_to_fs(address)  # type: ignore[no-any-return]
+            return fsspec.core.url_to_fs(address)
         except ImportError:
             with needed_for(f"The address {address}"):
                 from fsspec.implementations.arrow import ArrowFSWrapper
