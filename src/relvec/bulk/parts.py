@@ -78,7 +78,7 @@ def read_part(part: Part) -> PartRows:
         return _read_parquet(part)
     rows = list(islice(_text(part.file), part.start, part.stop))
     found = PartRows([], {}, [], [])
-    kept = [row for row in rows if _taken(found, row.number, lambda row=row: _pair(row))]
+    kept = [row for row in rows if _taken(found, row.number, _pair, row)]
     names = dict.fromkeys(name for row in kept for name in row.values)
     arrow, _ = pyarrow()
     for name in names:
@@ -105,7 +105,7 @@ def _read_parquet(part: Part) -> PartRows:
     heads, tails = (columns.pop(name).to_pylist() for name in words)
     found = PartRows([], {}, [], [])
     pairs = enumerate(zip(heads, tails, strict=True))
-    kept = [at for at, pair in pairs if _taken(found, part.start + at + 1, lambda pair=pair: as_pair(pair))]
+    kept = [at for at, pair in pairs if _taken(found, part.start + at + 1, as_pair, pair)]
     for name, column in columns.items():
         if name != VECTOR and not is_vectors(column):
             found.columns[name] = (column if len(kept) == len(heads) else column.take(kept)).combine_chunks()
@@ -114,7 +114,8 @@ def _read_parquet(part: Part) -> PartRows:
 
 def _slice(file: Any, start: int, stop: int) -> Any:
     """Some rows of a parquet file, from the row groups that hold them."""
-    first, groups, before = 0, [], 0
+    first = before = 0
+    groups: list[int] = []
     for group in range(file.metadata.num_row_groups):
         rows = file.metadata.row_group(group).num_rows
         if first < stop and first + rows > start:
@@ -124,10 +125,10 @@ def _slice(file: Any, start: int, stop: int) -> Any:
     return file.read_row_groups(groups).slice(start - before, stop - start)
 
 
-def _taken(found: PartRows, row: int, pair: Callable[[], Pair]) -> bool:
-    """Add a pair, or the problem with it."""
+def _taken(found: PartRows, row: int, as_words: Callable[[Any], Pair], item: Any) -> bool:
+    """Add the pair that an item is, or the problem with it."""
     try:
-        found.pairs.append(pair())
+        found.pairs.append(as_words(item))
     except RelvecError as error:
         found.problems.append(Problem(row, str(error)))
         return False
