@@ -1,4 +1,4 @@
-.PHONY: check lint types test coverage docs tables cluster
+.PHONY: check lint types test browser coverage docs tables cluster
 
 check: lint types docs test
 
@@ -11,6 +11,9 @@ types:
 
 test:
 	pytest -n auto
+
+browser:
+	pytest -m browser tests/serve/test_page.py
 
 coverage:
 	pytest -n auto --cov=relvec --cov-report=term-missing:skip-covered

@@ -10,6 +10,7 @@ Word = TypeVar("Word", bound=str)
 # The extra that brings a package which a plain installation lacks.
 EXTRAS = {
     "accelerate": "train",
+    "fastapi": "serve",
     "gensim": "evaluate",
     "gguf": "large",
     "joblib": "evaluate",
@@ -20,6 +21,7 @@ EXTRAS = {
     "openai": "evaluate",
     "pandas": "evaluate",
     "peft": "train",
+    "prometheus_client": "serve",
     "pyarrow": "parquet",
     "pymilvus": "milvus",
     "ray": "ray",
@@ -30,6 +32,7 @@ EXTRAS = {
     "tensorboard": "train",
     "torch": "torch",
     "transformers": "torch",
+    "uvicorn": "serve",
 }
 
 

@@ -52,7 +52,7 @@ class Settings(BaseModel):
         except ValidationError as error:
             # A misspelt name comes first: it also makes a required one look missing.
             first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-            raise RelvecError(_sentence(first, list(type(self).model_fields))) from error
+            raise RelvecError(sentence(first, list(type(self).model_fields))) from error
 
     @classmethod
     def checked(cls, values: Mapping[str, Any], where: str = "") -> Self:
@@ -96,7 +96,7 @@ _WANTED = {
 """What to do about an error of pydantic, by how the name of its type begins."""
 
 
-def _sentence(error: ErrorDetails, known: list[str]) -> str:
+def sentence(error: ErrorDetails, known: list[str]) -> str:
     """`{name} is {value!r}; {what it must be}.`"""
     context = error.get("ctx", {})
     name = ".".join(map(str, error["loc"]))

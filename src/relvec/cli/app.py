@@ -23,6 +23,7 @@ COMMANDS = {
     "neighbours": "neighbours",
     "complete": "neighbours",
     "embed": "embed",
+    "serve": "serve",
     "train": "train",
     "merge": "models",
     "export": "models",

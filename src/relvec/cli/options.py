@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from relvec.model.relation_model import RelBERT
 
 
-def _check_device(device: str | None) -> str | None:
+def check_device(device: str | None) -> str | None:
     if device is not None and device.partition(":")[0] not in ("cpu", "cuda", "mps"):  # cuda:1 is one too
         raise RelvecError(f"Unknown device {device!r}; use cpu, cuda or mps.")
     return device
@@ -26,7 +26,7 @@ def _check_device(device: str | None) -> str | None:
 
 Model = Annotated[str, typer.Option("--model", "-m", help="A model name, a folder or a hub id.")]
 Device = Annotated[
-    str | None, typer.Option(callback=_check_device, help="cpu, cuda or mps; by default the fastest there is.")
+    str | None, typer.Option(callback=check_device, help="cpu, cuda or mps; by default the fastest there is.")
 ]
 _BACKENDS = ", ".join(f"{backend.name} ({backend.help})" for backend in BACKENDS.values())
 BackendOption = Annotated[str, typer.Option(help=f"auto, {_BACKENDS}.")]

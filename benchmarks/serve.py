@@ -1,0 +1,233 @@
+"""Pairs a second through `relvec serve` against `encode` of the same pairs, with many clients at once.
+
+A server is started as users start it. Clients that keep their connections ask `/embed`, each for pairs that nobody
+asked for before. Before and after, the same model encodes such pairs in one call, in a process of its own while the
+server idles; the ratio is that of the two rates in this run. The same load without batching (`--batching off`) is
+measured beside it: a batch is then no larger than a request.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from encode import bundled_pairs
+
+from relvec.pairs import Pair
+
+OFFLINE = """
+import json, sys, time
+from relvec import RelBERT
+model = RelBERT.from_pretrained(sys.argv[1], backend=sys.argv[2])
+model.encode([("a", "b")] * 8)
+for line in sys.stdin:
+    pairs = json.loads(line)
+    started = time.perf_counter()
+    model.encode(pairs)
+    print(len(pairs) / (time.perf_counter() - started), flush=True)
+"""
+
+
+@dataclass
+class Load:
+    """What came of the requests of all clients."""
+
+    statuses: dict[int, int] = field(default_factory=dict)
+    failures: int = 0
+    pairs: int = 0
+    seconds: float = 0.0
+    milliseconds: list[float] = field(default_factory=list)
+    megabytes: list[float] = field(default_factory=list)
+
+    def summary(self) -> dict[str, object]:
+        cut = statistics.quantiles(self.milliseconds, n=100) if len(self.milliseconds) > 1 else [0.0] * 99
+        return {
+            "pairs_per_second": round(self.pairs / self.seconds, 1),
+            "requests": self.statuses,
+            "failed_requests": self.failures,
+            "p50_milliseconds": round(cut[49]),
+            "p99_milliseconds": round(cut[98]),
+            "megabytes": self.megabytes,
+        }
+
+
+def new_pairs(seed: int) -> Iterator[Pair]:
+    """Pairs of the bundled words, put together anew: each pair once, of the lengths that pairs have."""
+    known = bundled_pairs(20_000)
+    rng = random.Random(seed)
+    heads, tails = [head for head, _ in known], [tail for _, tail in known]
+    seen: set[Pair] = set()
+    while True:
+        pair = rng.choice(heads), rng.choice(tails)
+        if pair not in seen:
+            seen.add(pair)
+            yield pair
+
+
+@contextmanager
+def server(model: str, backend: str, port: int, batch_size: int) -> Iterator[int]:
+    """A server on its own, and the number of its process."""
+    settings = ["-m", model, "--backend", backend, "--port", str(port), "--batch-size", str(batch_size)]
+    command = [sys.executable, "-m", "relvec", "serve", *settings]
+    with Path(os.devnull).open("w") as nowhere:
+        process = subprocess.Popen(command, stderr=nowhere)
+    try:
+        asyncio.run(wait_until_ready(port))
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+async def wait_until_ready(port: int) -> None:
+    while True:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.close()
+            return
+        except OSError:
+            await asyncio.sleep(0.1)
+
+
+async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pairs: list[Pair]) -> tuple[int, int]:
+    """One request on an open connection: the status, and the seconds of Retry-After."""
+    body = json.dumps({"pairs": pairs}).encode()
+    head = f"POST /embed HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
+    answer = (await reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in answer[1:] if line)
+    await reader.readexactly(int(headers["content-length"]))
+    return int(answer[0].split()[1]), int(headers.get("retry-after", 0))
+
+
+async def client(port: int, pairs: Iterator[Pair], per_request: int, until: float, load: Load) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    while time.perf_counter() < until:
+        asked = list(itertools.islice(pairs, per_request))
+        started = time.perf_counter()
+        try:
+            status, retry_after = await ask(reader, writer, asked)
+        except (OSError, asyncio.IncompleteReadError):
+            load.failures += 1
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            continue
+        load.statuses[status] = load.statuses.get(status, 0) + 1
+        if status == 200:
+            load.pairs += len(asked)
+            load.milliseconds.append(1000 * (time.perf_counter() - started))
+        elif status == 429:
+            await asyncio.sleep(retry_after)
+        else:
+            load.failures += 1
+    writer.close()
+
+
+async def memory(process: int, every: float, until: float, load: Load) -> None:
+    """What the server holds of the machine's memory, now and then."""
+    while time.perf_counter() < until:
+        text = Path(f"/proc/{process}/status").read_text()
+        load.megabytes.append(round(int(text.split("VmRSS:")[1].split()[0]) / 1024))
+        await asyncio.sleep(every)
+
+
+async def run_load(port: int, process: int, clients: int, per_request: int, seconds: float, seed: int) -> Load:
+    load, pairs = Load(), new_pairs(seed)
+    started = time.perf_counter()
+    until = started + seconds
+    asking = [client(port, pairs, per_request, until, load) for _ in range(clients)]
+    await asyncio.gather(*asking, memory(process, max(1.0, seconds / 12), until, load))
+    load.seconds = time.perf_counter() - started
+    return load
+
+
+@contextmanager
+def offline(model: str, backend: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", OFFLINE, model, backend]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait()
+
+
+def offline_rate(process: subprocess.Popen[str], pairs: list[Pair]) -> float:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(pairs) + "\n")
+    process.stdin.flush()
+    return float(process.stdout.readline())
+
+
+def measure(options: argparse.Namespace, *, batching: bool, seconds: float) -> dict[str, object]:
+    """The load, in parts, with offline encoding before, between and after: a busy machine is busy for both."""
+    loads, rates = [], []
+    with (
+        offline(options.model, options.backend) as process,
+        server(options.model, options.backend, options.port, 64 if batching else options.pairs) as server_process,
+    ):
+        fresh = new_pairs(seed=1)
+        rates.append(offline_rate(process, list(itertools.islice(fresh, options.offline_pairs))))
+        for part in range(options.parts):
+            loads.append(
+                asyncio.run(
+                    run_load(
+                        options.port,
+                        server_process,
+                        options.clients,
+                        options.pairs,
+                        seconds / options.parts,
+                        seed=2 + part,
+                    )
+                )
+            )
+            rates.append(offline_rate(process, list(itertools.islice(fresh, options.offline_pairs))))
+    whole = Load()
+    for load in loads:
+        whole.pairs += load.pairs
+        whole.seconds += load.seconds
+        whole.failures += load.failures
+        whole.milliseconds += load.milliseconds
+        whole.megabytes += load.megabytes
+        for status, count in load.statuses.items():
+            whole.statuses[status] = whole.statuses.get(status, 0) + count
+    rate = statistics.mean(rates)
+    ratio = round(whole.pairs / whole.seconds / rate, 3)
+    return {"batching": batching, **whole.summary(), "offline_pairs_per_second": round(rate, 1), "ratio": ratio}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default="relvec-mpnet")
+    parser.add_argument("--backend", default="auto")
+    parser.add_argument("--clients", type=int, default=200, help="that ask at once")
+    parser.add_argument("--pairs", type=int, default=1, help="of a request")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of load")
+    parser.add_argument("--parts", type=int, default=3, help="of the load, with offline encoding in between")
+    parser.add_argument("--offline-pairs", type=int, default=1000, help="encoded offline each time")
+    parser.add_argument("--batching", choices=["on", "off", "both"], default="both")
+    parser.add_argument("--port", type=int, default=8765)
+    options = parser.parse_args()
+    modes = {"on": [True], "off": [False], "both": [True, False]}[options.batching]
+    for batching in modes:
+        seconds = options.seconds if batching else min(options.seconds, 60.0)
+        found = measure(options, batching=batching, seconds=seconds)
+        print(
+            json.dumps({"model": options.model, "clients": options.clients, "pairs": options.pairs, **found}),
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

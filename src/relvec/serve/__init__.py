@@ -1,0 +1,1 @@
+"""`relvec serve`: an API for programs and a page for people."""

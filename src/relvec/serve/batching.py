@@ -1,0 +1,166 @@
+"""Pairs of requests in flight at once are encoded together.
+
+One thread encodes for a model. While it works, pairs of other requests gather; what has gathered is the next batch, so
+that many clients with a pair each reach nearly the rate of one client with all of them.
+"""
+
+import copy
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from relvec.model.relation_model import RelBERT
+from relvec.pairs import Pair
+from relvec.serve.metrics import Metrics
+from relvec.similarity import Vectors
+
+LOOKED_AT = 4
+"""Among how many batches of waiting pairs those of one length are looked for."""
+
+KEPT_VECTORS = 8192
+"""Vectors of the latest pairs, which are not encoded again: 25 MB at 768 dimensions."""
+
+_encoding = threading.Lock()  # models take turns: each uses all cores
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How many pairs are encoded at once, and for how long an idle server lets them gather."""
+
+    size: int
+    wait_seconds: float
+
+
+@dataclass
+class _Job:
+    """The pairs of one request: their vectors so far, and how many are missing."""
+
+    vectors: Vectors
+    missing: int
+    future: Future[Vectors] = field(default_factory=Future)
+    since: float = field(default_factory=time.perf_counter)
+
+
+@dataclass(order=True)
+class _Waiting:
+    """A pair in the queue. Turns are fair: the first pairs of a new request come before the last of a long one."""
+
+    turn: int
+    length: int = field(compare=False)
+    pair: Pair = field(compare=False)
+    row: int = field(compare=False)
+    job: _Job = field(compare=False)
+
+
+class Batcher:
+    """The queue of a model, and the thread that empties it."""
+
+    def __init__(self, model: RelBERT, metrics: Metrics, batching: Batching) -> None:
+        self.model = model
+        self._metrics = metrics
+        self._batching = batching
+        self._queue: list[_Waiting] = []
+        self._turn = 0
+        self._kept: OrderedDict[Pair, Vectors] = OrderedDict()
+        self._changed = threading.Condition()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, name=f"encode {model.name}", daemon=True)
+        self._thread.start()
+
+    def submit(self, pairs: Sequence[Pair], *, truncate: bool = False, is_canary: bool = False) -> Future[Vectors]:
+        """The vectors of pairs, one row each; one too long for the model is an error here, unless `truncate` cuts it.
+
+        A canary comes before all that wait, and is encoded even if its vector is kept.
+        """
+        lengths = [len(tokens) for tokens in self.model.token_ids(pairs, truncate)]
+        job = _Job(np.empty((len(pairs), self.model.dim), dtype=np.float32), missing=len(pairs))
+        with self._changed:
+            for row, (pair, length) in enumerate(zip(pairs, lengths, strict=True)):
+                kept = None if is_canary else self._kept.get(pair)
+                if kept is None:
+                    turn = -1 if is_canary else self._turn + row
+                    self._queue.append(_Waiting(turn, length, pair, row, job))
+                else:
+                    self._kept.move_to_end(pair)
+                    job.vectors[row] = kept
+                    job.missing -= 1
+            self._metrics.queue_pairs.labels(self.model.name).set(len(self._queue))
+            self._changed.notify()
+        if job.missing == 0:
+            job.future.set_result(job.vectors)
+        return job.future
+
+    def shared_model(self, timeout_seconds: float) -> RelBERT:
+        """The model as the library knows it, whose pairs go through this queue; for threads that may wait."""
+
+        def encode_distinct(pairs: list[Pair], batch_size: int, truncate: bool, show_progress: bool | None) -> Vectors:
+            return self.submit(pairs, truncate=truncate).result(timeout_seconds)
+
+        shared = copy.copy(self.model)
+        shared._encode_distinct = encode_distinct  # type: ignore[method-assign]
+        return shared
+
+    def close(self) -> None:
+        """Encode what waits, then stop."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while batch := self._next_batch():
+            started = time.perf_counter()
+            for waiting in batch:
+                self._metrics.queue_seconds.observe(started - waiting.job.since)
+            self._metrics.batch_pairs.observe(len(batch))
+            try:
+                self._encode(batch)
+            except Exception:  # one of the requests has what the model cannot take: each by itself
+                for job in {id(waiting.job): waiting.job for waiting in batch}.values():
+                    self._encode_alone(job, [waiting for waiting in batch if waiting.job is job])
+            self._metrics.encoding_seconds.observe(time.perf_counter() - started)
+
+    def _next_batch(self) -> list[_Waiting]:
+        """The pair whose turn it is, and others of about its length; nothing when closed and empty."""
+        size, batch = self._batching.size, list[_Waiting]()
+        with self._changed:
+            while not batch and not (self._is_closed and not self._queue):
+                self._changed.wait_for(lambda: self._queue or self._is_closed)
+                if len(self._queue) < size and not self._is_closed:
+                    self._changed.wait_for(lambda: len(self._queue) >= size, self._batching.wait_seconds)
+                waiting = sorted(each for each in self._queue if not each.job.future.done())  # some gave up
+                near, rest = waiting[: LOOKED_AT * size], waiting[LOOKED_AT * size :]
+                if near:
+                    self._turn = max(self._turn, near[0].turn)
+                    length = near[0].length
+                    near.sort(key=lambda each: abs(each.length - length))
+                batch, self._queue = near[:size], near[size:] + rest
+            self._metrics.queue_pairs.labels(self.model.name).set(len(self._queue))
+        return batch
+
+    def _encode(self, batch: Sequence[_Waiting]) -> None:
+        pairs = [waiting.pair for waiting in batch]
+        with _encoding:
+            # Several batches, so that threads have one each. Too long pairs were refused before.
+            vectors = self.model.encode(pairs, batch_size=max(8, self._batching.size // 2), truncate=True)
+        with self._changed:
+            self._kept.update((pair, vector.copy()) for pair, vector in zip(pairs, vectors, strict=True))
+            while len(self._kept) > KEPT_VECTORS:
+                self._kept.popitem(last=False)
+        for waiting, vector in zip(batch, vectors, strict=True):
+            waiting.job.vectors[waiting.row] = vector
+            waiting.job.missing -= 1
+            if waiting.job.missing == 0 and waiting.job.future.set_running_or_notify_cancel():
+                waiting.job.future.set_result(waiting.job.vectors)
+
+    def _encode_alone(self, job: _Job, batch: Sequence[_Waiting]) -> None:
+        try:
+            self._encode(batch)
+        except Exception as error:
+            if job.future.set_running_or_notify_cancel():
+                job.future.set_exception(error)

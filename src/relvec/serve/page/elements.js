@@ -1,0 +1,50 @@
+// Making parts of the page. Text is always set as text, so a word is never read as HTML.
+
+export function make(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  Object.assign(element, properties);
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+// CSS custom sizes are set from here, since the page allows no style attributes.
+export function bar(share) {
+  const found = make("span", { className: "bar" });
+  found.style.width = `${Math.max(0, share) * 100}%`;
+  return found;
+}
+
+export function bars(rows) {
+  const listed = rows.map(({ content, score, shown, best }) =>
+    make("li", { className: best ? "best" : "" }, make("span", {}, ...content), make("span", { className: "number", textContent: shown }), bar(score)),
+  );
+  return make("ol", { className: "bars" }, ...listed);
+}
+
+// Tells of a problem below the form, and marks the field that it is about.
+export function tell(section, problem, fieldOf = () => null) {
+  const place = section.querySelector(".error");
+  for (const marked of section.querySelectorAll("[aria-invalid]")) marked.removeAttribute("aria-invalid");
+  place.textContent = problem ? problem.message : "";
+  const field = problem && problem.field && fieldOf(problem.field);
+  if (field) {
+    place.id = `${section.id}-error`;
+    field.setAttribute("aria-invalid", "true");
+    field.setAttribute("aria-describedby", place.id);
+  }
+}
+
+// Runs the newest question only: an older one that is still under way is given up.
+export function latest(work) {
+  let controller = null;
+  return async (...given) => {
+    controller?.abort();
+    controller = new AbortController();
+    const { signal } = controller;
+    try {
+      await work(signal, ...given);
+    } catch (error) {
+      if (error.name !== "AbortError") throw error;
+    }
+  };
+}

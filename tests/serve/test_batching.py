@@ -1,0 +1,125 @@
+"""Requests in flight at once are encoded together, and do not disturb each other."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relvec import RelBERT
+from relvec.serve import batching
+from relvec.serve.batching import Batcher, Batching
+from relvec.serve.metrics import Metrics
+
+WORDS = ["Paris", "France", "tea", "cup", "bread", "baker", "ice cream", "the capital of Japan"]
+
+
+@pytest.fixture
+def batcher(watched: Any) -> Iterator[Batcher]:
+    batcher = Batcher(watched.model, Metrics(), Batching(size=8, wait_seconds=0.003))
+    yield batcher
+    watched.may_go_on.set()
+    batcher.close()
+
+
+def test_every_request_gets_the_vectors_that_encode_gives(batcher: Batcher, model: RelBERT) -> None:
+    requests = [[(head, tail) for tail in WORDS[: 1 + size]] for size, head in enumerate(WORDS)]
+    with ThreadPoolExecutor(8) as clients:
+        found = list(clients.map(lambda pairs: batcher.submit(pairs).result(20), requests * 3))
+    for pairs, vectors in zip(requests * 3, found, strict=True):
+        np.testing.assert_allclose(vectors, model.encode(pairs), atol=1e-5)
+
+
+def test_the_library_reaches_the_queue_through_the_shared_model(batcher: Batcher, model: RelBERT, watched: Any) -> None:
+    shared = batcher.shared_model(timeout_seconds=20)
+    assert shared.solve(("a", "b"), [("c", "d"), ("a", "b")]).answer == 1
+    assert watched.encoded == [[("a", "b"), ("c", "d")]]
+    assert shared.similarity(("a", "b"), ("c", "d")) == pytest.approx(
+        model.similarity(("a", "b"), ("c", "d")), abs=1e-5
+    )
+
+
+def test_pairs_that_arrive_during_a_batch_make_one_batch(batcher: Batcher, watched: Any) -> None:
+    hold(batcher, watched)
+    later = [batcher.submit([("cup", word)]) for word in WORDS]
+    watched.may_go_on.set()
+    assert all(future.result(20).shape == (1, 16) for future in later)
+    assert sorted(watched.encoded[1]) == sorted(("cup", word) for word in WORDS)
+
+
+def test_a_batch_has_the_pair_whose_turn_it_is_and_pairs_of_its_length(batcher: Batcher, watched: Any) -> None:
+    hold(batcher, watched)
+    long = [("the capital of Japan", f"the product of bread {number}") for number in range(8)]
+    short = [("cup", str(number)) for number in range(8)]
+    mixed = [pair for both in zip(long, short, strict=True) for pair in both]
+    futures = [batcher.submit([pair]) for pair in mixed]
+    watched.may_go_on.set()
+    for future in futures:
+        future.result(20)
+    assert [set(batch) for batch in watched.encoded[1:]] == [set(long), set(short)]
+
+
+def test_a_small_request_does_not_wait_for_the_whole_of_a_large_one(batcher: Batcher, watched: Any) -> None:
+    hold(batcher, watched)
+    large = batcher.submit([("cup", str(number)) for number in range(64)])
+    small = batcher.submit([("tea", "1")])
+    watched.may_go_on.set()
+    small.result(20), large.result(20)
+    assert ("tea", "1") in watched.encoded[1]
+
+
+def test_what_one_request_breaks_no_other_feels(batcher: Batcher, watched: Any) -> None:
+    hold(batcher, watched)
+    good, bad, other = (batcher.submit([(word, "tea")]) for word in ("cup", "poison", "pot"))
+    watched.may_go_on.set()
+    assert good.result(20).shape == other.result(20).shape == (1, 16)
+    with pytest.raises(MemoryError):
+        bad.result(20)
+    assert batcher.submit([("the", "next")]).result(20).shape == (1, 16)
+
+
+def test_a_request_that_was_given_up_is_not_encoded(batcher: Batcher, watched: Any) -> None:
+    hold(batcher, watched)
+    given_up, kept = batcher.submit([("given", "up")]), batcher.submit([("cup", "tea")])
+    assert given_up.cancel()
+    watched.may_go_on.set()
+    kept.result(20)
+    assert watched.encoded[1:] == [[("cup", "tea")]]
+
+
+def test_the_latest_vectors_are_kept_and_no_more(
+    batcher: Batcher, watched: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batching, "KEPT_VECTORS", 2)
+    for number in (1, 2, 1, 3, 1, 2):  # when 3 comes, 2 is the one that was asked for longest ago
+        batcher.submit([("cup", str(number))]).result(20)
+    assert [tail for ((_, tail),) in watched.encoded] == ["1", "2", "3", "2"]
+
+
+def test_a_canary_comes_before_all_that_waits_and_is_really_encoded(batcher: Batcher, watched: Any) -> None:
+    hold(batcher, watched)
+    waiting = batcher.submit([("cup", str(number)) for number in range(40)])
+    canary = batcher.submit([("first", "pair")], is_canary=True)
+    watched.may_go_on.set()
+    canary.result(20), waiting.result(20)
+    assert ("first", "pair") in watched.encoded[1]
+
+
+def test_closing_answers_what_waits(batcher: Batcher, watched: Any) -> None:
+    hold(batcher, watched)
+    waiting = [batcher.submit([("cup", word)]) for word in WORDS]
+    closing = threading.Thread(target=batcher.close)
+    closing.start()
+    watched.may_go_on.set()
+    closing.join(20)
+    assert all(future.done() for future in waiting)
+
+
+def hold(batcher: Batcher, watched: Any) -> None:
+    """Let the thread begin with a pair of its own and wait there, so that others gather."""
+    watched.may_go_on.clear()
+    batcher.submit([("held", "pair")])
+    while not watched.encoded:
+        pass

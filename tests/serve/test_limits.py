@@ -1,0 +1,191 @@
+"""What a client may not do, and what it is told."""
+
+import http.client
+import io
+import json
+import logging
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from relvec import RelBERT
+from relvec.serve.app import Limits
+from relvec.serve.limits import MOST_REQUESTS, JsonLines
+
+EMBED = {"pairs": ["cup:tea"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/embed", {"pairs": ["cup:tea", "cuptea"]}, "pairs.1"),
+        ("/embed", {"pairs": [{"head": "cup", "tail": 3}]}, "pairs.0.tail"),
+        ("/embed", {"pairs": [{"head": "cup"}]}, "pairs.0.tail"),
+        ("/embed", {"pairs": [["cup", " \t"]]}, "pairs.0.tail"),
+        ("/embed", {"pairs": [["cup", "\ud800"]]}, "pairs.0.tail"),
+        ("/embed", {"pairs": ["cup:" + "long " * 40]}, "pairs.0"),
+        ("/embed", {"pairs": []}, "pairs"),
+        ("/embed", {"pairs": ["cup:tea"], "pärs": 1}, "pärs"),
+        ("/embed", {"pairs": ["cup:tea"], "\ud800": 1}, "body"),
+        ("/embed", {"pair": ["cup:tea"]}, "pairs"),
+        ("/embed", {"pairs": ["cup:tea"], "model": "../../etc/passwd"}, "model"),
+        ("/embed", "no JSON", "body"),
+        ("/embed", "[" * 100_000, "body"),
+        ("/embed", b"\xff\xfe", "body"),
+        ("/embed", "[1]", "body"),
+        ("/solve", {"stem": "cup:tea", "choices": ["a:b"], "scoring": "sideways"}, "scoring"),
+        ("/neighbours", {"pairs": ["cup:tea"], "top": 0}, "top"),
+        ("/complete", {"pair": "cup:tea", "head": ""}, "head"),
+        ("/v1/embeddings", {"model": "tiny-mpnet", "input": "cup:tea", "dimensions": 3}, "dimensions"),
+        ("/v1/embeddings", {"model": "tiny-mpnet", "input": ["cup:tea", "cup"]}, "input.1"),
+    ],
+    ids=lambda given: str(given)[:40],
+)
+def test_a_bad_field_is_named(client: Any, path: str, body: Any, field: str) -> None:
+    assert client.ask(path, body).problem == (422, "invalid_field", field)
+
+
+def test_a_request_of_too_many_pairs_is_refused(serving: Any, limits: Limits, model: RelBERT) -> None:
+    with serving(model, limits=replace(limits, max_pairs=3)) as client:
+        assert client.ask("/embed", {"pairs": ["cup:tea"] * 3}).status == 200
+        assert client.ask("/embed", {"pairs": ["cup:tea"] * 4}).problem == (413, "request_too_large", "pairs")
+        assert client.ask("/solve", {"stem": "a:b", "choices": ["cup:tea"] * 3}).problem[0] == 413
+        assert client.ask("/similarity", {"left": ["a:b"] * 2, "right": ["c:d"] * 2}).problem[0] == 413
+
+
+def test_a_request_of_too_many_bytes_is_refused_whether_it_says_so_or_not(
+    serving: Any, limits: Limits, model: RelBERT
+) -> None:
+    with serving(model, limits=replace(limits, max_bytes=1000)) as client:
+        assert client.ask("/embed", {"pairs": ["cup:tea"] * 200}).problem == (413, "request_too_large", None)
+        chunks = iter([b'{"pairs": ["'] + [b"x" * 100] * 50)
+        connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=20)
+        connection.request("POST", "/embed", chunks, {"content-type": "application/json"}, encode_chunked=True)
+        assert connection.getresponse().status == 413
+        connection.close()
+        assert client.ask("/embed", EMBED).status == 200
+
+
+def test_a_full_server_says_when_to_come_back_and_stays_ready(
+    serving: Any, limits: Limits, watched: Any, wait_until: Callable[[Callable[[], bool]], None]
+) -> None:
+    with serving(watched.model, limits=replace(limits, queue_pairs=4)) as client, ThreadPoolExecutor(4) as clients:
+        watched.may_go_on.clear()
+        asked = [clients.submit(client.ask, "/embed", {"pairs": [f"cup:{number}"]}) for number in range(4)]
+        wait_until(lambda: client.metric("relvec_requests_in_flight") == 5)
+        refused = client.ask("/embed", {"pairs": ["one:more"]})
+        assert refused.problem == (429, "too_many_requests", None)
+        assert int(refused.headers["retry-after"]) >= 1
+        assert client.ask("/ready").status == 200
+        watched.may_go_on.set()
+        assert [future.result().status for future in asked] == [200] * 4
+        assert client.ask("/embed", {"pairs": ["one:more"]}).status == 200
+
+
+def test_an_empty_server_takes_a_request_that_is_larger_than_its_queue(
+    serving: Any, limits: Limits, model: RelBERT
+) -> None:
+    with serving(model, limits=replace(limits, queue_pairs=1)) as client:
+        assert client.ask("/embed", {"pairs": ["cup:tea", "a:b", "c:d"]}).status == 200
+
+
+def test_so_many_requests_are_under_way_and_no_more(serving: Any, model: RelBERT) -> None:
+    with serving(model) as client:
+        idle = []
+        for _ in range(MOST_REQUESTS):
+            each = socket.create_connection(("127.0.0.1", client.port))
+            each.sendall(
+                b"POST /embed HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n"
+            )
+            idle.append(each)
+        refused = [client.ask("/embed", EMBED).status for _ in range(3)]
+        assert refused[-1] == 429
+        assert client.ask("/health").status == 200
+        for each in idle:
+            each.close()
+        while client.ask("/embed", EMBED).status == 429:
+            time.sleep(0.01)
+
+
+def test_a_request_that_takes_too_long_is_given_up(serving: Any, limits: Limits, watched: Any) -> None:
+    with serving(watched.model, limits=replace(limits, timeout_seconds=1.0)) as client:
+        watched.may_go_on.clear()
+        late = client.ask("/embed", EMBED)
+        assert late.problem == (503, "unavailable", None)
+        assert int(late.headers["retry-after"]) >= 1
+        assert client.ask("/solve", {"stem": "a:b", "choices": ["c:d"]}).problem[0] == 503
+        watched.may_go_on.set()
+        assert client.ask("/embed", {"pairs": ["a:new"]}).status == 200
+
+
+def test_a_request_that_arrives_too_slowly_is_given_up(serving: Any, limits: Limits, model: RelBERT) -> None:
+    with serving(model, limits=replace(limits, timeout_seconds=1.0)) as client:
+        connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=20)
+        connection.putrequest("POST", "/embed")
+        connection.putheader("content-type", "application/json")
+        connection.putheader("content-length", "100")
+        connection.endheaders()
+        connection.send(b"{")
+        assert connection.getresponse().status == 408
+        connection.close()
+
+
+def test_a_key_is_asked_for_where_one_is_set(serving: Any, model: RelBERT) -> None:
+    with serving(model, api_key="sesame") as client:
+        for given in ({}, {"authorization": "Bearer open"}, {"authorization": "sesame"}):
+            refused = client.ask("/embed", EMBED, headers=given)
+            assert refused.problem == (401, "wrong_key", None)
+            assert refused.headers["www-authenticate"] == "Bearer"
+        assert client.ask("/metrics").status == client.ask("/models").status == 401
+        assert client.ask("/embed", EMBED, headers={"authorization": "Bearer sesame"}).status == 200
+        assert [client.ask(path).status for path in ("/", "/docs", "/health", "/ready", "/page/style.css")] == [200] * 5
+
+
+def test_pages_of_other_sites_may_ask_only_if_they_are_named(serving: Any, model: RelBERT) -> None:
+    origin = {"origin": "https://my.site"}
+    with serving(model) as client:
+        assert "access-control-allow-origin" not in client.ask("/embed", EMBED, headers=origin).headers
+        assert client.ask("/embed", json.dumps(EMBED), headers={"content-type": "text/plain"}).status == 422
+    with serving(model, cors_origins=["https://my.site"]) as client:
+        assert client.ask("/embed", EMBED, headers=origin).headers["access-control-allow-origin"] == "https://my.site"
+        other = client.ask("/embed", EMBED, headers={"origin": "https://other.site"})
+        assert "access-control-allow-origin" not in other.headers
+
+
+@pytest.mark.parametrize("path", ["/page/../app.py", "/page/%2e%2e/app.py", "/page//etc/passwd", "/page/..%2fapp.py"])
+def test_no_file_but_those_of_the_page_is_served(client: Any, path: str) -> None:
+    assert client.ask(path).problem == (404, "not_found", None)
+
+
+@pytest.mark.parametrize("log_words", [False, True])
+def test_the_log_is_json_and_has_a_clients_words_only_where_asked(
+    serving: Any, watched: Any, log_words: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(JsonLines())
+    logger = logging.getLogger("relvec.serve")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        with serving(watched.model, log_words=log_words) as client:
+            client.ask("/embed?note=secretive", {"pairs": ["secretive:word"]})
+            client.ask("/secretive")
+            client.ask("/embed", {"pairs": ["secretive:poison"]})  # the model fails at it
+    finally:
+        logger.removeHandler(handler)
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
+    assert {"path": "/embed", "status": 200, "pairs": 1}.items() <= lines[0].items()
+    assert any("traceback" in line and line["event"] == "a request failed" for line in lines)
+    assert ("secretive" in written.getvalue()) == log_words
+
+
+def test_a_failure_of_the_server_is_typed_too(serving: Any, watched: Any) -> None:
+    with serving(watched.model) as client:
+        assert client.ask("/embed", {"pairs": ["a:poison"]}).problem == (500, "server_error", None)
+        assert client.ask("/embed", EMBED).status == 200
