@@ -90,8 +90,8 @@ def faults(options: argparse.Namespace) -> Rows:
         for runner, killed in (("local", "worker"), ("local", "driver"), ("ray", "worker"), ("ray", "driver")):
             output = folder / f"{runner}-{killed}"
             job = command(source, output, options, "--shards", "24", "--runner", runner, "--workers", "2")
-            driver = subprocess.Popen(job, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-            while len(list(output.glob("part-*.parquet"))) < 3:
+            driver = subprocess.Popen(job, stdout=subprocess.PIPE, text=True)
+            while len(list(output.glob("part-*.parquet"))) < 3 and driver.poll() is None:
                 time.sleep(0.05)
             if killed == "driver":
                 driver.send_signal(signal.SIGKILL)
@@ -126,9 +126,10 @@ def index(options: argparse.Namespace) -> Rows:
         for kind in ("flat", *options.kinds):
             before = resident()
             start, core = time.perf_counter(), time.process_time()
-            opened = milvus(folder, vectors, pairs, labels) if kind == "milvus" else faiss(kind, vectors, pairs, labels)
+            place = folder / f"{kind}.db"
+            opened = (milvus if kind == "milvus" else faiss)(place, vectors, pairs, labels)
             built, built_core = time.perf_counter() - start, time.process_time() - core
-            stored = sum(file.stat().st_size for file in folder.rglob("*") if "milvus" in str(file) or kind != "milvus")
+            stored = sum(file.stat().st_size for file in place.rglob("*"))
             plain, seconds, cores = asked(opened, queries, None)
             filtered, filtered_seconds, _ = asked(opened, queries, wanted)
             truth = truth or [[set(each[:NEIGHBOURS]) for each in found] for found in (plain, filtered)]
@@ -222,15 +223,17 @@ def simulated(count: int, shards_each: int, slow: float, lost: float, chance: ra
     return end / shards_each
 
 
-def milvus(folder: Path, vectors: Vectors, pairs: list[Pair], labels: list[str]) -> PairIndex:
-    opened = MilvusIndex.begin(f"milvus:{folder}/milvus.db", nobody(vectors), vectors.shape[1], vectors[:0], None)
+def milvus(place: Path, vectors: Vectors, pairs: list[Pair], labels: list[str]) -> PairIndex:
+    opened = MilvusIndex.begin(f"milvus:{place}", nobody(vectors), vectors.shape[1], vectors[:0], None)
     opened.append(pairs, labels, vectors)
     opened.finish()
     return opened
 
 
-def faiss(kind: str, vectors: Vectors, pairs: list[Pair], labels: list[str]) -> PairIndex:
-    return PairIndex(VectorStore.of(vectors, KINDS[kind]), PairVocabulary.of(pairs, labels), nobody(vectors))
+def faiss(place: Path, vectors: Vectors, pairs: list[Pair], labels: list[str]) -> PairIndex:
+    made = VectorStore.of(vectors, KINDS[place.stem])
+    PairIndex(made, PairVocabulary.of(pairs, labels), nobody(vectors)).save(place)
+    return PairIndex.load(place)
 
 
 def nobody(vectors: Vectors) -> ModelCheck:

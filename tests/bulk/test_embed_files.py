@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -176,3 +177,11 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(
         embed(pairs)
     assert not list((tmp_path / "vectors").iterdir())
     assert embed(pairs).rows == 64
+
+
+def test_ray_without_its_extra_is_one_sentence(
+    embed: Callable[..., Summary], pairs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(RelvecError, match=r"The Ray runner needs ray; run pip install 'relvec\[ray\]'"):
+        embed(pairs, runner="ray")

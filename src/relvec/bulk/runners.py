@@ -168,10 +168,11 @@ def _connected(ray: Any, cluster: Cluster) -> Iterator[None]:
     try:
         _check_answers(cluster.ray_address or "auto")
         ray.init(cluster.ray_address, **options)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".")
+    except Exception as error:  # a node that starts too slowly is a plain one
+        where = f"at {cluster.ray_address}" if cluster.ray_address else "on this machine"
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
         fix = "start it with `ray start --head`, or check the address"
-        raise RelvecError(f"No Ray cluster answers at {cluster.ray_address} ({reason}); {fix}.") from error
+        raise RelvecError(f"No Ray cluster answers {where} ({reason}); {fix}.") from error
     try:
         yield
     finally:

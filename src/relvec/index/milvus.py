@@ -219,7 +219,8 @@ def connected(address: str, *, must_exist: bool) -> tuple[Any, str]:
     """A client for an address, and the name of the collection there."""
     with needed_for("An index in Milvus"):
         from pymilvus import MilvusClient
-    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it prints tracebacks of what is told in a sentence
+    for noisy in ("pymilvus", "milvus_lite"):  # they print tracebacks of what is told in a sentence
+        logging.getLogger(noisy).setLevel(logging.CRITICAL)
     place = address.removeprefix("milvus:")
     if "://" in place:
         parts = urlsplit(place)
