@@ -1,6 +1,7 @@
 """Who encodes the parts: processes of this machine, or actors of a Ray cluster. A new runner is one entry."""
 
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -114,6 +115,7 @@ def encode_on_ray(task: Task, model: RelBERT, parts: Sequence[Part], cluster: Cl
     with needed_for("The Ray runner"):
         import ray
         import ray.data
+    logging.getLogger("ray.data").setLevel(logging.ERROR)  # the progress bar says what there is to say
     on_gpu = (task.device or "").startswith("cuda")
     with _connected(ray, cluster):
         there = int(ray.cluster_resources().get("GPU" if on_gpu else "CPU", 0))
