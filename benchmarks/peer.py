@@ -81,9 +81,12 @@ class Worker:
     def of_peer(cls, python: Path | None, threads: int) -> Self:
         return cls(python or peer_python(), "peer_worker.py", threads)
 
-    def load(self, model: Path, template: str | None = None, pooling: str | None = None) -> None:
-        """Load a folder; an encoder that was never saved by either package needs a template and a pooling."""
-        self._ask("load", model=str(model), template=template, pooling=pooling)
+    def load(self, model: Path, template: str | None = None, pooling: str | None = None, **options: str) -> None:
+        """Load a folder; an encoder that was never saved by either package needs a template and a pooling.
+
+        Options are relvec's alone: `backend` and `dtype`.
+        """
+        self._ask("load", model=str(model), template=template, pooling=pooling, **options)
 
     def save(self, folder: Path) -> None:
         self._ask("save", folder=str(folder))

@@ -10,8 +10,11 @@ from relvec import RelBERT
 class Relvec:
     model: RelBERT
 
-    def load(self, model: str, template: str | None, pooling: str | None) -> None:
-        self.model = RelBERT.from_pretrained(model, template=template, pooling=pooling, device="cpu")
+    def load(
+        self, model: str, template: str | None, pooling: str | None, backend: str = "torch", dtype: str = "float32"
+    ) -> None:
+        options = {"backend": backend, "dtype": dtype, "device": "cpu"}
+        self.model = RelBERT.from_pretrained(model, template=template, pooling=pooling, **options)
 
     def save(self, folder: str) -> None:
         self.model.save_pretrained(folder)

@@ -88,9 +88,10 @@ class Run:
 
 
 def start_quickly() -> None:
-    """Ready this process to encode a few pairs with numpy; only before numpy is imported has it an effect."""
+    """Ready this process to encode a few pairs with numpy; it must come before numpy and pydantic are imported."""
     # Threads that share a small matrix product wait for each other: on a busy machine, for many times what they save.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for them is to read every installed package
 
 
 def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -75,6 +75,8 @@ class NumpyRelBERT(PromptedRelBERT):
 
     def _encoding(self) -> AbstractContextManager[Any]:
         """With one thread in each matrix product: several would wait for each other, and for ours."""
+        if os.environ.get("OPENBLAS_NUM_THREADS") == "1":
+            return nullcontext()
         from threadpoolctl import threadpool_limits
 
         return threadpool_limits(1, "blas")
