@@ -3,8 +3,9 @@
 import json
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -117,7 +118,7 @@ def encode_on_ray(task: Task, model: RelBERT, parts: Sequence[Part], cluster: Cl
         import ray.data
     logging.getLogger("ray.data").setLevel(logging.ERROR)  # the progress bar says what there is to say
     on_gpu = (task.device or "").startswith("cuda")
-    with _connected(ray, cluster):
+    with redirect_stdout(sys.stderr), _connected(ray, cluster):  # Ray tells on stdout what it has lost
         there = int(ray.cluster_resources().get("GPU" if on_gpu else "CPU", 0))
         if not there:
             what = "GPU; use --device cpu" if on_gpu else "CPU; add nodes"
