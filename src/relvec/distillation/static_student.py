@@ -29,6 +29,7 @@ from relvec.training.encoder_training import seconds_of
 from relvec.training.loop import CHECKPOINT_NAME, Course, Loop, NamedScores, job_of, put_back
 
 ROWS_PER_STEP = 8192
+COMPARED_IN_STEP = 512  # pairs of a batch; to compare all with all would take longer than the network
 LONGEST = 6  # letters in a piece
 SPREAD = 0.3  # of the numbers in a row at the start
 
@@ -102,7 +103,8 @@ class StaticDistiller(Loop):
         rows, in_pieces = self._batch(step - 1)
         vectors = self._vectors(self.train_terms[rows], in_pieces)
         target = torch.from_numpy(self.train_targets[rows].astype(np.float32))
-        loss = vector_loss(vectors, target) + self.settings.similarity_weight * similarity_loss(vectors, target)
+        alike = similarity_loss(vectors[:COMPARED_IN_STEP], target[:COMPARED_IN_STEP])
+        loss = vector_loss(vectors, target) + self.settings.similarity_weight * alike
         loss.backward()
         return loss.item()
 
@@ -112,10 +114,8 @@ class StaticDistiller(Loop):
         with torch.no_grad():
             vectors = self._vectors(numbers, np.zeros(numbers.shape, dtype=bool)).numpy()
         cosines = (normalized(vectors) * self.held_out_targets).sum(axis=1)
-        return {
-            "cosine": float(np.mean(cosines)),
-            "correlation": cosine_correlation(vectors, self.teacher.rows(self.pool.held_out)[:]),
-        }
+        correlation = cosine_correlation(vectors, self.held_out_vectors)
+        return {"cosine": float(np.mean(cosines)), "correlation": correlation}
 
     def plan(self) -> dict[str, float]:
         """Count the run and estimate its seconds; the weights stay as they are."""
@@ -153,9 +153,9 @@ class StaticDistiller(Loop):
                 step = slice(start, start + ROWS_PER_STEP)
                 self.train_targets[step] = normalized(normalized(rows[step]) @ projection)
                 bar.update(len(self.train_targets[step]))
-        whole = normalized(self.teacher.rows(held_out)[:])
-        self.held_out_targets = normalized(whole @ projection)
-        self.kept = cosine_correlation(self.held_out_targets, whole)
+        self.held_out_vectors = normalized(self.teacher.rows(held_out)[:])
+        self.held_out_targets = normalized(self.held_out_vectors @ projection)
+        self.kept = cosine_correlation(self.held_out_targets, self.held_out_vectors)
 
     def _batch(self, step: int) -> tuple[Numbers, NDArray[np.bool_]]:
         """The pairs of a step, and which of their words are read in pieces: a function of seed and step alone."""
