@@ -107,7 +107,8 @@ def test_fetch_of_a_bundled_model_prints_its_own_folder(
 ) -> None:
     monkeypatch.setenv("RELVEC_CACHE", str(tmp_path))
     for name, bundled in BUNDLED_MODELS.items():
-        base_folder(BASE_MODELS[bundled.base]).mkdir(exist_ok=True)
+        if bundled.base:
+            base_folder(BASE_MODELS[bundled.base]).mkdir(exist_ok=True)
         assert relvec("fetch", name).out.strip() == str(bundled.folder)
 
 

@@ -9,8 +9,9 @@ from relvec.hub.models import resolve
 
 @pytest.mark.parametrize("name", BUNDLED_MODELS)
 def test_a_bundled_model_is_in_the_package(name: str) -> None:
-    weights = "model.int8.safetensors" if BUNDLED_MODELS[name].is_whole else "adapter_model.safetensors"
-    assert (resolve(name) / weights).is_file()
+    model = BUNDLED_MODELS[name]
+    whole = "model.int8.safetensors" if model.base else "model.safetensors"
+    assert (resolve(name) / (whole if model.is_whole else "adapter_model.safetensors")).is_file()
 
 
 def test_a_folder_wins_over_a_hub_id(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

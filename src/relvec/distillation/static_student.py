@@ -62,7 +62,8 @@ class StaticDistiller(Loop):
         self.terms = Terms(pool, settings)
         known = read_vectors(word_vectors, self.terms.vocabulary) if word_vectors else None
         torch.manual_seed(settings.seed)
-        table = torch.from_numpy(first_rows(self.terms, known, settings))
+        # Adam moves all weights alike, so what is held divided by the pace, and used times the pace, moves by it.
+        table = torch.from_numpy(first_rows(self.terms, known, settings) / settings.word_pace)
         hidden = torch.nn.Linear(4 * settings.word_dim, settings.hidden)
         last = torch.nn.Linear(settings.hidden, settings.dim)
         layers = (hidden.weight, hidden.bias, last.weight, last.bias)
@@ -96,7 +97,7 @@ class StaticDistiller(Loop):
         table, *layers = (self.weights[name].detach().numpy() for name in (TABLE, *LAYERS))
         training = record_of(self.settings, self.teacher, self.pool, course, self.steps, self.kept)
         record = {"base": self.base, "data": self.data, **training}
-        words = WordTable(self.terms.vocabulary, table)
+        words = WordTable(self.terms.vocabulary, table * self.settings.word_pace)
         return StaticRelBERT(words, layers, name=self.output.resolve().name, training_record=record)
 
     def gradients(self, step: int) -> float:
@@ -171,7 +172,8 @@ class StaticDistiller(Loop):
         """The network of `StaticRelBERT` in torch: numbers of terms [batch, 2] to vectors [batch, dim]."""
         table, weight, bias, output_weight, output_bias = (self.weights[name] for name in (TABLE, *LAYERS))
         bags = (map(torch.from_numpy, self.terms.bags(numbers[:, side], in_pieces[:, side])) for side in (0, 1))
-        heads, tails = (embedding_bag(rows, table, starts, mode="mean") for rows, starts in bags)
+        pace = self.settings.word_pace
+        heads, tails = (pace * embedding_bag(rows, table, starts, mode="mean") for rows, starts in bags)
         features = torch.cat([heads, tails, heads * tails, (heads - tails).abs()], dim=1)
         return linear(relu(linear(features, weight, bias)), output_weight, output_bias)
 

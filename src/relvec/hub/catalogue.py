@@ -64,13 +64,17 @@ class BaseModel:
 
 @dataclass(frozen=True)
 class BundledModel:
-    """A relation model inside this package: a small adapter over a base model, or the whole of it as int8."""
+    """A relation model inside this package: a small adapter over a base model, or the whole of it as int8.
+
+    A static model has no base, and says itself how many parameters it has.
+    """
 
     name: str
     base: str
     description: str
     measured: Measured = Measured()
     is_whole: bool = False
+    parameters: int = 0
 
     @property
     def folder(self) -> Path:
@@ -219,6 +223,13 @@ BUNDLED_MODELS: dict[str, BundledModel] = {
             description="MiniLM that learned the vectors of relvec-mpnet; needs no download",
             measured=Measured(speed=7.2, analogy_accuracy=65.3, scoring="bidirectional"),
             is_whole=True,
+        ),
+        BundledModel(
+            "relvec-nano",
+            base="",
+            description="word vectors and a small network, for millions of pairs; needs no download",
+            is_whole=True,
+            parameters=8_700_000,
         ),
     )
 }

@@ -142,8 +142,10 @@ def model_rows() -> list[dict[str, Any]]:
 
 
 def _bundled_row(model: BundledModel) -> dict[str, Any]:
-    row = _row(model, "relation model", BASE_MODELS[model.base], f"bundled, over {model.base}")
-    return row | {"download": 0, "source": "bundled", "here": True} if model.is_whole else row
+    if not model.is_whole:
+        return _row(model, "relation model", BASE_MODELS[model.base], f"bundled, over {model.base}")
+    weights = BASE_MODELS[model.base] if model.base else HubModel(model.name, model.parameters, "")
+    return _row(model, "relation model", weights, "bundled") | {"download": 0, "here": True}
 
 
 def _row(
