@@ -66,7 +66,7 @@ class StaticDistiller(Loop):
         table = torch.from_numpy(first_rows(self.terms, known, settings) / settings.word_pace)
         hidden = torch.nn.Linear(4 * settings.word_dim, settings.hidden)
         last = torch.nn.Linear(settings.hidden, settings.dim)
-        layers = (hidden.weight, hidden.bias, last.weight, last.bias)
+        layers = (*hidden.parameters(), *last.parameters())
         self._epoch, self._order = -1, np.empty(0, dtype=np.int64)
         self.steps_per_epoch = math.ceil(len(pool.train) / settings.batch_size)
         steps = settings.steps or math.ceil(settings.epochs * self.steps_per_epoch)
@@ -97,7 +97,7 @@ class StaticDistiller(Loop):
         table, *layers = (self.weights[name].detach().numpy() for name in (TABLE, *LAYERS))
         training = record_of(self.settings, self.teacher, self.pool, course, self.steps, self.kept)
         record = {"base": self.base, "data": self.data, **training}
-        words = WordTable(self.terms.vocabulary, table * self.settings.word_pace)
+        words = WordTable(self.terms.vocabulary, table * np.float32(self.settings.word_pace))
         return StaticRelBERT(words, layers, name=self.output.resolve().name, training_record=record)
 
     def gradients(self, step: int) -> float:

@@ -39,7 +39,7 @@ def word_pieces(vocabulary: Sequence[str]) -> Tokenizer:
     [1, 3, 2]
     """
     number = {text: row for row, text in enumerate(vocabulary)}
-    tokenizer = Tokenizer(WordPiece(number, unk_token=UNKNOWN))  # type: ignore[arg-type]
+    tokenizer = Tokenizer(WordPiece(number, unk_token=UNKNOWN))
     tokenizer.normalizer = BertNormalizer()
     tokenizer.pre_tokenizer = BertPreTokenizer()
     return tokenizer
@@ -73,7 +73,7 @@ class WordTable:
         lengths = np.array([len(numbers) for numbers in rows])
         flat = np.fromiter((row for numbers in rows for row in numbers), dtype=np.int64, count=int(lengths.sum()))
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        return np.add.reduceat(self.rows[flat], starts, axis=0) / lengths[:, None].astype(np.float32)
+        return (np.add.reduceat(self.rows[flat], starts, axis=0) / lengths[:, None]).astype(np.float32)
 
 
 class StaticRelBERT(RelBERT):
