@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -66,15 +66,13 @@ def run_steps(steps: Sequence[Step], journal: Journal, logs: Path, run: Runner) 
             yield Finished(step, "failed" if code else "done", seconds, _last_line(log) if code else "")
 
 
-def run_in_process_of_its_own(words: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> int:
+def run_in_process_of_its_own(words: Sequence[str], log: Path) -> int:
     """`python -m relvec words...`, with what it prints in the file `log`."""
     with log.open("w", encoding="utf-8") as file:
         file.write(f"$ {shlex.join(['relvec', *words])}\n")
         file.flush()
         command = [sys.executable, "-m", "relvec", *words]
-        return subprocess.run(
-            command, stdout=file, stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})}, check=False
-        ).returncode
+        return subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, check=False).returncode
 
 
 def _last_line(log: Path) -> str:
