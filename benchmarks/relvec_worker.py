@@ -13,7 +13,7 @@ class Relvec:
     def load(
         self, model: str, template: str | None, pooling: str | None, backend: str = "torch", dtype: str = "float32"
     ) -> None:
-        options = {"backend": backend, "dtype": dtype, "device": "cpu"}
+        options: dict[str, Any] = {"backend": backend, "dtype": dtype, "device": "cpu"}
         self.model = RelBERT.from_pretrained(model, template=template, pooling=pooling, **options)
 
     def save(self, folder: str) -> None:

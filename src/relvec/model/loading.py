@@ -42,10 +42,10 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 def load_weights(folder: Path, config: PretrainedConfig) -> PreTrainedModel:
     """The encoder of a folder, without its unused pooling head."""
-    model, missing = (
-        _from_int8(folder, config) if (folder / INT8_WEIGHTS).is_file() else _from_transformers(folder, config)
-    )
-    missing = sorted(key for key in missing if not key.startswith("pooler"))
+    load = _from_int8 if (folder / INT8_WEIGHTS).is_file() else _from_transformers
+    model: Any
+    model, lacking = load(folder, config)
+    missing = sorted(key for key in lacking if not key.startswith("pooler"))
     if missing:
         raise RelvecError(f"The weights in {folder} lack {missing[0]} and {len(missing) - 1} more; fetch them again.")
     if getattr(model, "pooler", None) is not None:

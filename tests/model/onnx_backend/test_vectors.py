@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -58,7 +59,7 @@ def test_a_damaged_graph_is_made_again(quick_folder: Path) -> None:
 
 
 def test_another_dtype_or_pooling_is_another_graph_and_fingerprint(quick_folder: Path) -> None:
-    options = ({}, {"dtype": "int8"}, {"pooling": "mask"})
+    options: list[dict[str, Any]] = [{}, {"dtype": "int8"}, {"pooling": "mask"}]
     models = [OnnxRelBERT.from_pretrained(quick_folder, **each) for each in options]
     prints = {model.fingerprint for model in models} | {NumpyRelBERT.from_pretrained(quick_folder).fingerprint}
     assert len(prints) == 4
