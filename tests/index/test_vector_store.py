@@ -117,3 +117,16 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(RelvecError, match="no whole FAISS file") as caught:
         VectorStore.read(tmp_path / "v.faiss", KINDS["flat"], mapped=True)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["flat", "rabitq", "int8"])
+def test_shorter_vectors_still_find_their_cluster_and_are_no_longer_exact(
+    clusters: Vectors, tmp_path: Path, kind: str
+) -> None:
+    VectorStore.of(clusters, KINDS[kind], 8).write(tmp_path / "short.faiss")
+    store = VectorStore.read(tmp_path / "short.faiss", KINDS[kind], mapped=True)
+    assert (store.dim, store.is_exact) == (16, False)
+    found = [store.search(clusters[at], 20)[1] % 60 == at % 60 for at in range(60)]
+    assert np.mean(found) > 0.5  # one in 60 by chance
+    with pytest.raises(RelvecError, match=r"cannot be reduced to 12 .*use a multiple of 8"):
+        VectorStore.of(clusters, KINDS[kind], 12)
