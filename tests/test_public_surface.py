@@ -8,7 +8,7 @@ import pytest
 
 import relvec
 
-TOP_LEVEL = ["PairIndex", "Prototype", "RelBERT", "RelationEmbedder", "RelvecError", "Template"]
+TOP_LEVEL = ["PairIndex", "Prototype", "RelBERT", "RelationEmbedder", "RelationNamer", "RelvecError", "Template"]
 
 IN_PACKAGES = {
     "relvec.index": ["PairIndex", "complete"],

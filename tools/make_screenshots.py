@@ -10,6 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
+PAIR = "#pair?head=barista&tail=coffee"
 ANALOGY = (
     "#analogy?stem=word:language&choice=paint:portrait&choice=poetry:rhythm&choice=note:music&choice=tale:story"
     "&choice=week:year"
@@ -21,9 +22,11 @@ COMPARE = (
 WIDE, PHONE = (1100, 800), (390, 844)
 
 PICTURES = {
+    "light": (PAIR, "light", WIDE),
+    "dark": (PAIR, "dark", WIDE),
+    "phone": (PAIR, "light", PHONE),
     "analogy": (ANALOGY, "light", WIDE),
-    "compare": (COMPARE, "dark", WIDE),
-    "phone": (ANALOGY, "light", PHONE),
+    "compare": (COMPARE, "light", WIDE),
 }
 
 
@@ -56,7 +59,7 @@ def take(browser: Browser, port: int, name: str) -> None:
         device_scale_factor=1.5,
     )
     page.goto(f"http://127.0.0.1:{port}/{address}")
-    page.wait_for_load_state("networkidle", timeout=300_000)
+    page.wait_for_load_state("networkidle")
     page.evaluate("document.activeElement.blur()")
     page.screenshot(path=IMAGES / f"serve-{name}.png", full_page=True)
     page.close()

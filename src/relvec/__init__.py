@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from relvec.errors import RelvecError
     from relvec.index.pair_index import PairIndex
     from relvec.model.relation_model import RelBERT
+    from relvec.model.relation_namer import RelationNamer
     from relvec.pairs import Prototype
     from relvec.prompts import Template
     from relvec.sklearn import RelationEmbedder
@@ -23,12 +24,22 @@ _HOMES = {
     "PairIndex": "relvec.index.pair_index",
     "RelBERT": "relvec.model.relation_model",
     "RelationEmbedder": "relvec.sklearn",
+    "RelationNamer": "relvec.model.relation_namer",
     "Prototype": "relvec.pairs",
     "Template": "relvec.prompts",
     "RelvecError": "relvec.errors",
 }
 
-__all__ = ["PairIndex", "Prototype", "RelBERT", "RelationEmbedder", "RelvecError", "Template", "__version__"]
+__all__ = [
+    "PairIndex",
+    "Prototype",
+    "RelBERT",
+    "RelationEmbedder",
+    "RelationNamer",
+    "RelvecError",
+    "Template",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:

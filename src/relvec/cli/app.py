@@ -18,6 +18,9 @@ _STOPPED = 130  # the exit code of Ctrl-C
 _UsageError: Any = typer.BadParameter.__bases__[0]  # it has no public name, and typer has its own or click's
 
 COMMANDS = {
+    "explain": "explain",
+    "relations": "explain",
+    "find": "explain",
     "similarity": "similarity",
     "solve": "similarity",
     "neighbours": "neighbours",

@@ -1,11 +1,13 @@
 """relvec neighbours and complete: what an index knows of a relation."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from relvec.cli.explain import UNRELATED, said
 from relvec.cli.options import Encoder, Json, start_quickly, with_shared_options
 from relvec.cli.output import Table, pair_json, show
 from relvec.errors import RelvecError
@@ -52,20 +54,21 @@ def neighbours(
     from relvec.index import PairIndex
 
     opened = PairIndex.load(index)
+    model, judge = encoder.load(), load_reranker(reranker, encoder)
     found = opened.neighbours(
-        encoder.load(),
-        query,
-        k,
-        rerank=rerank,
-        reranker=load_reranker(reranker, encoder),
-        shared_words=shared_words,
-        relation=relation,
+        model, query, k, rerank=rerank, reranker=judge, shared_words=shared_words, relation=relation
     )
-    rows = [{**pair_json(pair), "score": score, "relation": label or None} for pair, score, label in found]
-    columns = ["pair", "similarity"] + ["relation"] * any(label for _, _, label in found)
-    table = [[":".join(pair), f"{score:.3f}", label][: len(columns)] for pair, score, label in found]
+    texts = in_words(judge or model, [pair for pair, _, _ in found])
+    rows = [
+        {**pair_json(pair), "score": score, "relation": label or None, "in_words": text}
+        for (pair, score, label), text in zip(found, texts, strict=True)
+    ]
+    shown = {"pair": "pair", "score": "similarity", "relation": "relation", "in_words": "in words"}
+    columns = [name for name in shown if name in ("pair", "score") or any(row[name] for row in rows)]
+    table = [[f"{row[name]:.3f}" if name == "score" else row[name] for name in columns] for row in rows]
     names = [":".join(pair) for pair in query]
-    show(json, {"query": names, "neighbours": rows}, Table(columns, table, f"related as {', '.join(names)}"))
+    title = f"related as {', '.join(names)}"
+    show(json, {"query": names, "neighbours": rows}, Table([shown[name] for name in columns], table, title))
 
 
 @with_shared_options
@@ -88,12 +91,24 @@ def complete(
     from relvec.index import complete as completed
 
     opened = PairIndex.load(index)
-    judge = load_reranker(reranker, encoder)
-    found = completed(encoder.load(), opened, a, b, c, k, word_vectors=word_vectors, reranker=judge)
-    words = [{"word": word, "score": score} for word, score in found]
-    table = [[word, f"{score:.3f}"] for word, score in found]
+    model, judge = encoder.load(), load_reranker(reranker, encoder)
+    found = completed(model, opened, a, b, c, k, word_vectors=word_vectors, reranker=judge)
+    texts = in_words(judge or model, [(c, word) for word, _ in found])
+    words = [{"word": word, "score": score, "in_words": text} for (word, score), text in zip(found, texts, strict=True)]
+    columns = ["word", "score"] + ["in words"] * any(texts)
+    table = [[word, f"{score:.3f}", text][: len(columns)] for (word, score), text in zip(found, texts, strict=True)]
     title = f"{a} is to {b} as {c} is to"
-    show(json, {"pair": f"{a}:{b}", "head": c, "words": words}, Table(["word", "score"], table, title))
+    show(json, {"pair": f"{a}:{b}", "head": c, "words": words}, Table(columns, table, title))
+
+
+def in_words(model: "RelBERT", pairs: Sequence[Pair]) -> list[str | None]:
+    """How each pair is related; None where no relation is known, or the model has no catalogue yet."""
+    catalogue = model.catalogue_at_hand
+    if catalogue is None or not pairs:
+        return [None] * len(pairs)
+    vectors = model.encode(pairs, truncate=True)
+    best = zip(catalogue.explain(pairs, vectors, 1), catalogue.related(vectors), strict=True)
+    return [said(first) if related >= UNRELATED else None for (first,), related in best]
 
 
 def load_reranker(name: str | None, encoder: Encoder) -> "RelBERT | None":

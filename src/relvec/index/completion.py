@@ -5,17 +5,17 @@ from pathlib import Path
 import numpy as np
 
 from relvec.errors import RelvecError
-from relvec.index.pair_index import CANDIDATES, PairIndex, Wanted
+from relvec.index.pair_index import CANDIDATES, UNRELATED, PairIndex, Wanted
 from relvec.io.word2vec import VectorTable, read_vectors, spellings
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import as_word
-from relvec.similarity import Ranked, normalized, ranked
+from relvec.similarity import Ranked, cosine, normalized, ranked
 
 FROM_EACH = 48
 """How many candidates each source gives: an encoding costs more than it takes to find them."""
 
 ATTESTED = 0.05
-"""What a pair of the index has before others: the model says how two words would be related, not whether they are."""
+"""What a pair of the index has before others, with a model that cannot tell whether two words are related at all."""
 
 
 def complete(
@@ -29,8 +29,9 @@ def complete(
     word_vectors: str | Path | None = None,
     reranker: RelBERT | None = None,
 ) -> list[Ranked[str]]:
-    """Words d such that c is to d as a is to b, by falling cos(x_cd, x_ab) + 0.05 [c and d are a pair of the index].
+    """Words d such that c is to d as a is to b, by falling cos(x_cd, x_ab) - 0.3 (1 - P(c and d are related)).
 
+    With a model that has no catalogue yet to tell this probability, pairs of the index have a bonus of 0.05 instead.
     With a `reranker`, a better model than the index's own, there are 1,000 candidates and x are its vectors.
 
     >>> model = RelBERT.from_pretrained(tiny_model)
@@ -43,10 +44,14 @@ def complete(
     candidates = candidate_words(model, index, a, b, c, from_each=from_each, word_vectors=word_vectors)
     if not candidates:
         raise RelvecError(f"There is no candidate for {c}; use an index of more pairs, or give word vectors.")
-    found = (reranker or model).complete(a, b, c, candidates)
+    judge = reranker or model
+    vectors = judge.encode([(a, b), *((c, word) for word in candidates)])
+    scores = cosine(vectors[:1], vectors[1:])[0]
+    if judge.catalogue_at_hand is not None:
+        return ranked(candidates, scores - UNRELATED * (1 - judge.catalogue.related(vectors[1:])), k)
     partners = {word.casefold() for word in index.partners(c)}
-    scores = [score + ATTESTED * (word.casefold() in partners) for word, score in found]
-    return ranked([word for word, _ in found], np.array(scores, dtype=np.float32), k)
+    attested = np.array([word.casefold() in partners for word in candidates])
+    return ranked(candidates, scores + ATTESTED * attested, k)
 
 
 def candidate_words(

@@ -27,6 +27,10 @@ CANDIDATES = 1000
 """How many pairs a quick model finds for a better one to rank: `benchmarks/cascade.py` prints what is missed."""
 
 
+UNRELATED = 0.3
+"""What a pair loses if its words are not related: a vector says how two words would be, not whether they are."""
+
+
 class Neighbour(NamedTuple):
     """A pair of the index, how similar its relation is to the query's, and the name of its relation, if it has one."""
 
@@ -221,9 +225,10 @@ class PairIndex:
     ) -> list[Neighbour]:
         """The k pairs whose relation is most similar to the query: a pair, or several (the mean of their vectors).
 
-        score(p) = cos(x_query, x_p). Of a compressed index the best `rerank` candidates (32, or 2k if that is more) are
-        encoded again, which makes their scores exact; if they are fewer than k, the others keep their estimates. With a
-        `reranker`, a better model than the index's own, the candidates (1,000) are ranked by its vectors instead. The
+        score(p) = cos(x_query, x_p), less 0.3 times the probability that the words of p are not related, with a model
+        that has a catalogue to tell it. Of a compressed index the best `rerank` candidates (32, or 2k if that is more)
+        are encoded again, which makes their scores exact; if they are fewer than k, the others keep their estimates.
+        With a `reranker`, a better model than the index's own, the candidates (1,000) are ranked by its vectors. The
         query's own pairs and their reverses never count, nor does a pair that has a word of the query, except with
         `shared_words`. `relation` keeps to pairs with this label, or one of several.
         """
@@ -264,7 +269,7 @@ class PairIndex:
         self.check_model(model)
         if reranker is not None:
             rerank = max(k, CANDIDATES if rerank is None else rerank)
-        elif self.is_exact:
+        elif self.is_exact and model.catalogue_at_hand is None:
             rerank = 0
         elif rerank is None:
             rerank = max(RERANKED, 2 * k)
@@ -278,7 +283,9 @@ class PairIndex:
         if reranker is not None:
             model, vectors = reranker, reranker.encode(asked)
         again = model.encode(pairs, truncate=True, show_progress=show_progress) if pairs else vectors[:0]
-        exact = dict(zip(pairs, again, strict=True))
+        catalogue = model.catalogue_at_hand if pairs else None
+        lost = np.zeros(len(pairs)) if catalogue is None else UNRELATED * (1 - catalogue.related(again))
+        exact = dict(zip(pairs, zip(again, lost, strict=True), strict=True))
         return [_ranked(vector, of_query, rerank, exact)[:k] for vector, of_query in zip(vectors, found, strict=True)]
 
     def candidates(self, vector: NDArray[np.float32], k: int, wanted: Wanted | None = None) -> list[Neighbour]:
@@ -359,13 +366,14 @@ def _ranked(
     vector: NDArray[np.float32],
     found: Sequence[Neighbour],
     rerank: int,
-    exact: Mapping[Pair, NDArray[np.float32]],
+    exact: Mapping[Pair, tuple[NDArray[np.float32], float]],
 ) -> list[Neighbour]:
-    """What was found, best first: the first `rerank` by their exact vectors, the others as they were scored."""
+    """What was found, best first: the first `rerank` by exact vectors and what they lose, the others as scored."""
     first = found[:rerank]
     if first:
-        again = cosine(vector[None], np.stack([exact[each.pair] for each in first]))[0]
-        first = [each._replace(score=float(score)) for each, score in zip(first, again, strict=True)]
+        again, lost = zip(*(exact[each.pair] for each in first), strict=True)
+        scores = cosine(vector[None], np.stack(again))[0] - np.array(lost)
+        first = [each._replace(score=float(score)) for each, score in zip(first, scores, strict=True)]
     return sorted([*first, *found[rerank:]], key=lambda each: -each.score)
 
 

@@ -23,6 +23,7 @@ from relvec.similarity import Ranked, Scoring, Solution, Vectors, check_scoring,
 
 if TYPE_CHECKING:
     from relvec.model.stored import StoredModel
+    from relvec.naming.catalogue import Catalogue, Explanation
 
 BATCH_SIZE = 64
 
@@ -61,6 +62,7 @@ class RelBERT(ABC):
         self.name = name
         self.kind = kind
         self.training_record = training_record or {}
+        self._catalogue: tuple[Any, Catalogue | None] | None = None
 
     @classmethod
     def from_pretrained(
@@ -254,6 +256,48 @@ class RelBERT(ABC):
         words = list(dict.fromkeys(as_word(word) for word in candidates))
         scores = self._scores(as_relation((a, b)), [(as_word(c), word) for word in words], scoring)
         return ranked(words, scores, top)
+
+    def explain(self, query: Any, *, top: int = 5) -> "list[Explanation]":
+        """The relations in which a pair may stand, or which several pairs have in common, best first.
+
+        Each has a name, a sentence with the pair in it, a probability and examples. What is left to a sum of 1 is the
+        probability of other relations of the catalogue, and of none.
+        """
+        pairs = [as_relation(query)] if is_single(query) else as_relations(query)
+        relation = pairs[0] if len(pairs) == 1 else self.prototype(pairs)
+        said = None if isinstance(relation, Prototype) else relation
+        return next(self.catalogue.explain([said], self.encode([relation]), top))
+
+    def relatedness(self, pairs: Any) -> Any:
+        """The probability that a pair stands in any relation at all: a float for one pair, an array for several.
+
+        It is that of a pair which is as likely to be related as not, before anything is known of it.
+        """
+        found = self.catalogue.related(self.encode(_as_list(pairs)))
+        return float(found[0]) if is_single(pairs) else found
+
+    @property
+    def catalogue(self) -> "Catalogue":
+        """The relations that this model can name; made once for a model that brings none."""
+        from relvec.model.catalogues import kept_catalogue
+
+        found = self.catalogue_at_hand
+        if found is None:
+            self.catalogue = found = kept_catalogue(self)
+        return found
+
+    @catalogue.setter
+    def catalogue(self, catalogue: "Catalogue") -> None:
+        self._catalogue = self.state(), catalogue
+
+    @property
+    def catalogue_at_hand(self) -> "Catalogue | None":
+        """The catalogue that was used before, or that is shipped with this model; None if it must be made first."""
+        from relvec.model.catalogues import shipped_catalogue
+
+        if self._catalogue is None or self._catalogue[0] != self.state():
+            self._catalogue = self.state(), shipped_catalogue(self)
+        return self._catalogue[1]
 
     @staticmethod
     def prototype(pairs: Any) -> Prototype:

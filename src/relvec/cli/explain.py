@@ -1,0 +1,211 @@
+"""relvec explain, relations and find: relations in words."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from relvec.cli.options import BatchEncoder, Encoder, Json, start_quickly, with_shared_options
+from relvec.cli.output import Table, pair_json, show
+from relvec.errors import RelvecError
+from relvec.io.tables import TABLES, kind_of, read_pairs, tsv_cell
+from relvec.pairs import Pair, parse_pair
+
+if TYPE_CHECKING:
+    from relvec.data.rated import RatedRelation
+    from relvec.model.relation_model import RelBERT
+    from relvec.naming import Explanation
+
+UNRELATED = 0.5
+"""Below this probability of any relation at all, the answer is that there is none."""
+
+SHOWN_EXAMPLES = 3
+FEW = 200
+
+COLUMNS = ("head", "tail", "relation", "probability", "related", "sentence")
+
+
+@with_shared_options
+def explain(
+    pairs: Annotated[
+        list[str], typer.Argument(help="A pair as head:tail, several, or one file of pairs (- for stdin).")
+    ],
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The .tsv file to write, with a line for each pair of a file.")
+    ] = None,
+    top: Annotated[int, typer.Option("--top", "-k", min=1, help="How many relations of a pair.")] = 3,
+    catalogue: Annotated[
+        str | None,
+        typer.Option(help="Your own relations: a file of pairs with a column relation, or a .toml with definitions."),
+    ] = None,
+    encoder: BatchEncoder,
+    json: Json = False,
+) -> None:
+    """Say in words how two words are related, what several pairs have in common, or how each pair of a file is related.
+
+    The probability of a relation is that of a pair which is as likely to be related as not, before it is looked at.
+    """
+    if len(pairs) == 1 and (pairs[0] == "-" or kind_of(pairs[0]) in TABLES or Path(pairs[0]).is_file()):
+        _explain_file(pairs[0], output, encoder, catalogue, json)
+        return
+    if output is not None:
+        raise RelvecError("An output is for a file of pairs; give one, or leave out --output.")
+    query = [parse_pair(pair) for pair in pairs]
+    start_quickly()
+    model = encoder.load()
+    _use(model, catalogue)
+    found = model.explain(query, top=top)
+    related = float(min(model.relatedness(query)))
+    names = [":".join(pair) for pair in query]
+    value = {"pairs": names, "related": related, "relations": [_json(each) for each in found]}
+    title = ", ".join(names)
+    if related < UNRELATED and not json:
+        guess = f"best guess {found[0].probability:.2f}: {said(found[0])}"
+        typer.echo(f"{title}: no relation that relvec knows ({guess})")
+        return
+    rows = [[said(each), each.relation, f"{each.probability:.2f}", _examples(each.examples)] for each in found]
+    show(json, value, Table(["in words", "relation", "probability", "as in"], rows, title))
+
+
+def _explain_file(source: str, output: Path | None, encoder: BatchEncoder, catalogue: str | None, json: bool) -> None:
+    pairs = read_pairs(source)
+    is_quick = len(pairs) < FEW
+    if is_quick:
+        start_quickly()
+    from relvec.io.files import check_place, written_whole
+    from relvec.model.cached_vectors import ModelVectors
+    from relvec.storage.lock import writing
+
+    if output is not None:
+        check_place(output)
+    model = encoder.load(few_pairs=is_quick)
+    _use(model, catalogue)
+    vectors = ModelVectors(model, batch_size=encoder.batch_size)
+    vectors.prepare(pairs, truncate=encoder.truncate)
+    rows = _named(model, pairs, vectors.rows(pairs))
+    if output is None:
+        named = list(rows)
+        shown = [[*row[:3], f"{row[3]:.2f}", f"{row[4]:.2f}", row[5]] for row in named]
+        show(json, [dict(zip(COLUMNS, row, strict=True)) for row in named], Table(COLUMNS, shown))
+        return
+    with writing(output), written_whole(output) as partial, partial.open("w", encoding="utf-8") as file:
+        file.write("\t".join(COLUMNS) + "\n")
+        for head, tail, relation, probability, related, sentence in rows:
+            cells = [tsv_cell(head), tsv_cell(tail), relation, f"{probability:.4f}", f"{related:.4f}"]
+            file.write("\t".join([*cells, tsv_cell(sentence)]) + "\n")
+    typer.echo(f"{len(pairs):,} pairs -> {output}", err=True)
+
+
+def _named(model: "RelBERT", pairs: Sequence[Pair], vectors: Any) -> Iterator[tuple[str, str, str, float, float, str]]:
+    """The best name of each pair; a reversed relation is said so."""
+    from relvec.naming.catalogue import PAIRS_PER_STEP
+
+    for start in range(0, len(pairs), PAIRS_PER_STEP):
+        step = pairs[start : start + PAIRS_PER_STEP]
+        found = vectors[start : start + len(step)]
+        explained = model.catalogue.explain(step, found, 1)
+        for (head, tail), (best,), related in zip(step, explained, model.catalogue.related(found), strict=True):
+            name = f"{best.relation} (reversed)" if best.is_reversed else best.relation
+            yield head, tail, name, best.probability, float(related), best.sentence
+
+
+def _use(model: "RelBERT", catalogue: str | None) -> None:
+    """Let the model name the relations of a file in place of the bundled ones."""
+    if catalogue is not None:
+        from relvec.data.sources import load
+        from relvec.model.relation_namer import RelationNamer
+
+        relations = load(catalogue)
+        labelled = [(pair, relation.name) for relation in relations for pair in relation.positives]
+        pairs, labels = zip(*labelled, strict=True) if labelled else ((), ())
+        definitions = {relation.name: relation.sentence for relation in relations if relation.sentence}
+        model.catalogue = RelationNamer(model, definitions=definitions).fit(list(pairs), labels).catalogue_
+
+
+@with_shared_options
+def relations(
+    about: Annotated[
+        str, typer.Argument(help="A word of a relation's name, definition or examples, or a pair as head:tail.")
+    ] = "",
+    *,
+    encoder: Encoder,
+    json: Json = False,
+) -> None:
+    """Browse the catalogue of relations: definitions, categories, examples."""
+    from relvec.data.sources import DEFAULT_SOURCE, load
+
+    known = load(DEFAULT_SOURCE)
+    if ":" in about:
+        names = [each.relation for each in encoder.load().explain(parse_pair(about), top=10)]
+        found = [relation for name in dict.fromkeys(names) for relation in known if relation.name == name]
+    else:
+        found = [relation for relation in known if _mentions(relation, about.casefold())]
+    if not found:
+        raise RelvecError(f"No relation is about {about!r}; try another word, or none for all relations.")
+    listed = [
+        {
+            "relation": relation.name,
+            "category": relation.category,
+            "definition": relation.definition,
+            "sentence": relation.sentence,
+            "examples": [":".join(pair) for pair in relation.positives],
+        }
+        for relation in found
+    ]
+    rows = [[r.name, r.category, r.definition, _examples(r.positives)] for r in found]
+    show(json, listed, Table(["relation", "category", "definition", "examples"], rows))
+
+
+def _mentions(relation: "RatedRelation", word: str) -> bool:
+    words = {part for pair in relation.positives for part in pair}
+    return word in words or any(word in text for text in (relation.name, relation.category, relation.definition))
+
+
+@with_shared_options
+def find(
+    definition: Annotated[str, typer.Argument(help='A relation in words, as in "X is a tool used by Y".')],
+    *,
+    words: Annotated[str | None, typer.Option(help="Only pairs with one of these words, separated by commas.")] = None,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many pairs.")] = 10,
+    index: Annotated[Path | None, typer.Option(help="An index folder; by default the bundled vocabulary.")] = None,
+    encoder: Encoder,
+    json: Json = False,
+) -> None:
+    """Find the pairs of an index that stand in a relation said in words.
+
+    The definition is matched with those of the catalogue, and pairs are ranked by how probable those relations are.
+    """
+    start_quickly()
+    from relvec.index import PairIndex
+    from relvec.index.finding import find as found_pairs
+
+    wanted = [word.strip() for word in words.split(",") if word.strip()] if words else None
+    matched, found = found_pairs(encoder.load(), PairIndex.load(index), definition, k, words=wanted)
+    meant = [{"relation": each.relation.name, "definition": each.relation.definition} for each in matched]
+    pairs = [{**pair_json(pair), "probability": score, "sentence": said} for pair, score, said in found]
+    rows = [[":".join(pair), f"{score:.2f}", said] for pair, score, said in found]
+    title = f"understood as {', '.join(each['relation'] for each in meant)}"
+    value = {"definition": definition, "relations": meant, "pairs": pairs}
+    show(json, value, Table(["pair", "probability", "in words"], rows, title))
+
+
+def said(explanation: "Explanation") -> str:
+    """The sentence of a relation, which may hold the other way round."""
+    return f"reversed: {explanation.sentence}" if explanation.is_reversed else explanation.sentence
+
+
+def _examples(pairs: Sequence[Pair]) -> str:
+    return ", ".join(":".join(pair) for pair in pairs[:SHOWN_EXAMPLES])
+
+
+def _json(explanation: "Explanation") -> dict[str, Any]:
+    examples = [":".join(pair) for pair in explanation.examples]
+    return {
+        "relation": explanation.relation,
+        "probability": explanation.probability,
+        "sentence": explanation.sentence,
+        "reversed": explanation.is_reversed,
+        "examples": examples,
+    }

@@ -1,0 +1,86 @@
+"""The catalogue of relations that belongs to a model: shipped with it, or made once and kept in the cache."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from relvec.data.sources import DEFAULT_SOURCE, load
+from relvec.model.cached_vectors import ModelVectors
+from relvec.model.model_check import PROBES
+from relvec.model.relation_model import RelBERT
+from relvec.naming.building import build_catalogue, text_vectors
+from relvec.naming.catalogue import Catalogue
+from relvec.similarity import Vectors, cosine
+from relvec.storage.cache import Cache
+
+ALIKE = 0.99  # a model in bfloat16 may use the catalogue of the same one in float32
+
+FEW = 64
+"""So many texts are worth the wait for torch, and a place in the cache."""
+
+SENTENCE_ENCODERS = ("mpnet", "minilm")
+"""Base models that give vectors of sentences, the default last."""
+
+
+def shipped(name: str) -> Path:
+    """Where the catalogue of a bundled model lies in this package."""
+    return Path(str(files("relvec.naming"))) / "catalogues" / f"{name}.npz"
+
+
+def shipped_catalogue(model: RelBERT) -> Catalogue | None:
+    """The catalogue that lies in this package for a model; None for a model that did not make it."""
+    path = shipped(model.name)
+    found = Catalogue.from_bytes(path.read_bytes()) if path.is_file() else None
+    return found if found is not None and _fits(model, found) else None
+
+
+def kept_catalogue(model: RelBERT) -> Catalogue:
+    """A catalogue from the cache. If there is none yet, some 25,000 pairs are encoded for it, once."""
+    kept = Cache(f"catalogue {model.fingerprint}", about=model.name)
+    content = kept.get([DEFAULT_SOURCE]).get(DEFAULT_SOURCE)
+    if content is None:
+        content = make_catalogue(model).to_bytes()
+        kept.add({DEFAULT_SOURCE: content})
+    return Catalogue.from_bytes(content)
+
+
+def make_catalogue(model: RelBERT, *, show_progress: bool | None = None) -> Catalogue:
+    """A new catalogue of the bundled relations, without vectors of their definitions."""
+    vectors = ModelVectors(model, show_progress=show_progress)
+    catalogue = build_catalogue(load(DEFAULT_SOURCE), lambda pairs: vectors.vectors(pairs)[0])
+    encoder = model.language_model if model.language_model in SENTENCE_ENCODERS else SENTENCE_ENCODERS[-1]
+    return replace(catalogue, probes=model.encode(PROBES, normalize=True), text_encoder=encoder)
+
+
+def with_texts(catalogue: Catalogue) -> Catalogue:
+    """The catalogue with vectors of its definitions, which are encoded if it has none."""
+    if len(catalogue.texts):
+        return catalogue
+    texts = text_vectors(catalogue.relations, lambda texts: encoded_texts(texts, catalogue.text_encoder))
+    return replace(catalogue, texts=texts)
+
+
+def encoded_texts(texts: Sequence[str], encoder: str) -> Vectors:
+    """Vectors of sentences, by a sentence encoder that is the base of relation models."""
+    model = _text_model(encoder, few_texts=len(texts) < FEW)
+    cut = [text.strip().partition(" ") for text in texts]
+    pairs = [(first, rest or ".") for first, _, rest in cut]
+    return model.encode(pairs) if len(texts) < FEW else ModelVectors(model).vectors(pairs)[0]
+
+
+@lru_cache(maxsize=1)
+def _text_model(encoder: str, *, few_texts: bool) -> RelBERT:
+    """A sentence is a pair in a prompt without words of its own."""
+    return RelBERT.from_pretrained(encoder, template="[h] [t]", pooling="average", few_pairs=few_texts)
+
+
+def _fits(model: RelBERT, catalogue: Catalogue) -> bool:
+    """Whether the catalogue was made with the vectors of this model."""
+    if catalogue.probes.shape[1] != model.dim:
+        return False
+    alike = np.diag(cosine(model.encode(PROBES, truncate=True), catalogue.probes))
+    return bool(np.median(alike) >= ALIKE)

@@ -1,0 +1,130 @@
+"""RelationNamer: names for one's own relations, from a few pairs of each, or from definitions alone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from relvec.errors import RelvecError
+from relvec.hub.catalogue import DEFAULT_MODEL
+from relvec.model.cached_vectors import ModelVectors
+from relvec.model.catalogues import encoded_texts, with_texts
+from relvec.model.relation_model import RelBERT
+from relvec.naming.calibration import softmax
+from relvec.naming.catalogue import Catalogue, Explanation, NamedRelation, Prototypes
+from relvec.naming.relation_space import means_of
+from relvec.pairs import Pair, as_pairs
+from relvec.similarity import Vectors
+
+EXAMPLES = 5
+TEXT_SHARPNESS = 0.1
+"""The smaller, the fewer relations of the catalogue stand for a definition."""
+
+
+class RelationNamer:
+    """Tells in which of your relations a pair stands; `fit`, `predict` and `predict_proba` as scikit-learn has them.
+
+    `model` is whatever `RelBERT.from_pretrained` takes, or a loaded model. A relation has pairs, or a definition such
+    as "X is a tool used by Y", or both; that of a relation without pairs stands where the bundled relations with the
+    most similar definitions do. Whether a pair is related at all is judged as `RelBERT.relatedness` does.
+    """
+
+    def __init__(
+        self, model: str | Path | RelBERT = DEFAULT_MODEL, *, definitions: Mapping[str, str] | None = None
+    ) -> None:
+        self.model = model
+        self.definitions = definitions
+
+    def fit(self, X: Any = (), y: Iterable[str] = ()) -> Self:
+        """Learn the relations of pairs X from their labels y, and those that have definitions only."""
+        pairs, labels = as_pairs(X), [str(label) for label in y]
+        if len(pairs) != len(labels):
+            raise RelvecError(f"There are {len(pairs)} pairs and {len(labels)} labels; give each pair its label.")
+        definitions = dict(self.definitions or {})
+        names = sorted({*labels, *definitions})
+        if not names:
+            raise RelvecError("There is no relation to learn; give pairs with labels, or definitions.")
+        self._loaded = self.model if isinstance(self.model, RelBERT) else RelBERT.from_pretrained(self.model)
+        self._vectors = ModelVectors(self._loaded)
+        base = self._loaded.catalogue
+        numbers = np.array([names.index(label) for label in labels], dtype=np.int64)
+        rows = []
+        if pairs:
+            points = base.space(self._encoded([*pairs, *(pair[::-1] for pair in pairs)]))
+            rows.append(_prototypes(points, np.concatenate([numbers, numbers + len(names)]), len(names)))
+        lacking = [name for name in definitions if name not in labels]
+        if lacking:
+            rows.append(_by_definition(base, [definitions[n] for n in lacking], [names.index(n) for n in lacking]))
+        examples = {name: [pair for pair, label in zip(pairs, labels, strict=True) if label == name] for name in names}
+        self.catalogue_ = replace(
+            base,
+            relations=tuple(_relation(name, definitions.get(name, ""), examples[name]) for name in names),
+            prototypes=_joined(rows),
+        )
+        self.classes_ = np.array(names, dtype=object)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest relation of each pair."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """The probability of each relation, in the order of `classes_`, for pairs known to stand in one of them."""
+        catalogue = self.catalogue_
+        points = catalogue.space(self._encoded(as_pairs(X)))
+        scores = catalogue.prototypes.log_likelihoods(points, catalogue.space.between)
+        forward = np.flatnonzero(~catalogue.prototypes.is_reversed)
+        ordered = forward[np.argsort(catalogue.prototypes.relations[forward], kind="stable")]
+        return softmax(scores[:, ordered] / catalogue.temperature)
+
+    def score(self, X: Any, y: Iterable[str]) -> float:
+        """The share of pairs whose likeliest relation is their label."""
+        return float(np.mean(self.predict(X) == np.array([str(label) for label in y], dtype=object)))
+
+    def explain(self, X: Any, *, top: int = 1) -> list[list[Explanation]]:
+        """The best relations of each pair, also those that hold the other way round."""
+        pairs = as_pairs(X)
+        return list(self.catalogue_.explain(pairs, self._encoded(pairs), top))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {"model": self.model, "definitions": self.definitions}
+
+    def set_params(self, **parameters: Any) -> Self:
+        for name, value in parameters.items():
+            setattr(self, name, value)
+        return self
+
+    def _encoded(self, pairs: Sequence[Pair]) -> Vectors:
+        return self._vectors.vectors(pairs)[0]
+
+
+def _relation(name: str, definition: str, examples: Sequence[Pair]) -> NamedRelation:
+    return NamedRelation(name, definition, definition, examples=tuple(examples[:EXAMPLES]))
+
+
+def _prototypes(points: Vectors, rows: NDArray[np.int64], relations: int) -> Prototypes:
+    """The means of rows, of which those from `relations` on are reversed."""
+    known, inverse = np.unique(rows, return_inverse=True)
+    counts = np.bincount(inverse).astype(np.float32)
+    return Prototypes(means_of(points, inverse), counts, known % relations, known >= relations)
+
+
+def _by_definition(base: Catalogue, definitions: Sequence[str], numbers: Sequence[int]) -> Prototypes:
+    """Where relations stand that are known by a definition: among those of the catalogue with similar ones."""
+    similar = with_texts(base).by_text(encoded_texts(definitions, base.text_encoder))
+    weights = softmax(similar / TEXT_SHARPNESS)
+    forward = base.prototypes.means[: len(base.relations)]
+    once = np.ones(len(numbers), dtype=np.float32)
+    return Prototypes(weights @ forward, once, np.array(numbers), np.zeros(len(numbers), dtype=bool))
+
+
+def _joined(parts: Sequence[Prototypes]) -> Prototypes:
+    return Prototypes(
+        np.concatenate([part.means for part in parts]),
+        np.concatenate([part.counts for part in parts]),
+        np.concatenate([part.relations for part in parts]),
+        np.concatenate([part.is_reversed for part in parts]),
+    )

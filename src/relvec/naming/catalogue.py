@@ -1,0 +1,179 @@
+"""A catalogue: relations with a sentence, examples and a prototype each, and how sure a name is."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from io import BytesIO
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from relvec.naming.calibration import softmax
+from relvec.naming.relatedness import Relatedness
+from relvec.naming.relation_space import RelationSpace
+from relvec.naming.sentences import filled
+from relvec.pairs import Pair
+from relvec.similarity import Vectors, normalized
+
+PAIRS_PER_STEP = 4096
+
+
+class Explanation(NamedTuple):
+    """A relation in which a pair may stand.
+
+    `probability` is that of this relation among all of the catalogue and no relation at all. Where `is_reversed`, the
+    relation leads from the tail to the head, and so does the sentence.
+    """
+
+    relation: str
+    sentence: str
+    probability: float
+    examples: tuple[Pair, ...]
+    is_reversed: bool
+
+
+@dataclass(frozen=True)
+class NamedRelation:
+    """What a catalogue says of a relation in words; X and Y in the sentence stand for head and tail."""
+
+    name: str
+    sentence: str = ""
+    definition: str = ""
+    category: str = ""
+    examples: tuple[Pair, ...] = ()
+
+    def said_of(self, pair: Pair, is_reversed: bool = False) -> str:
+        """
+        >>> NamedRelation("worker-to-tool", "a X uses the Y").said_of(("oar", "rower"), is_reversed=True)
+        'a rower uses the oar'
+        """
+        return filled(self.sentence or f"X : Y ({self.name})", pair[::-1] if is_reversed else pair)
+
+
+@dataclass(frozen=True)
+class Prototypes:
+    """Where relations are in the space: a row for each, and a row for each that is turned round.
+
+    `counts` says of how many pairs a row is the mean: the fewer, the less sure is its place.
+    """
+
+    means: Vectors
+    counts: NDArray[np.float32]
+    relations: NDArray[np.int64]
+    is_reversed: NDArray[np.bool_]
+
+    def log_likelihoods(self, points: Vectors, between: Vectors) -> NDArray[np.float32]:
+        """How likely each relation gives each point: [points, rows], up to a number that is the same for all rows.
+
+        Pairs are normally distributed about their relation with variance 1, relations about 0 with variance `between`.
+        A mean m of n pairs tells that the relation is at m b / (b + 1/n), give or take a variance of b / (n b + 1).
+        """
+        counts = self.counts[:, None]
+        places = self.means * between / (between + 1 / counts)
+        variances = 1 + between / (counts * between + 1)
+        weights = 1 / variances
+        fixed = np.sum(places**2 * weights + np.log(variances), axis=1)
+        return -0.5 * (points**2 @ weights.T - 2 * points @ (places * weights).T + fixed)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Names the relation of a vector.
+
+    `texts` are vectors of the relations' definitions by the sentence encoder `text_encoder`, and `probes` vectors of a
+    few pairs by the model that the catalogue belongs to.
+    """
+
+    relations: tuple[NamedRelation, ...]
+    space: RelationSpace
+    prototypes: Prototypes
+    relatedness: Relatedness
+    temperature: float = 1.0
+    text_encoder: str = ""
+    texts: Vectors = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
+    probes: Vectors = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
+
+    def related(self, vectors: Vectors) -> NDArray[np.float32]:
+        """The probability of each vector's pair to stand in any relation at all."""
+        return self.relatedness(normalized(vectors))
+
+    def names(self, vectors: Vectors) -> NDArray[np.float32]:
+        """The probability of each row of the prototypes, given that there is some relation: [vectors, rows]."""
+        likelihoods = self.prototypes.log_likelihoods(self.space(vectors), self.space.between)
+        return softmax(likelihoods / self.temperature)
+
+    def explain(self, pairs: Sequence[Pair | None], vectors: Vectors, top: int = 5) -> Iterator[list[Explanation]]:
+        """The best relations of each vector; the sentence of a vector without a pair keeps its X and Y."""
+        for start in range(0, len(vectors), PAIRS_PER_STEP):
+            step = vectors[start : start + PAIRS_PER_STEP]
+            probabilities = self.names(step) * self.related(step)[:, None]
+            best = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
+            for pair, rows, scores in zip(pairs[start : start + PAIRS_PER_STEP], best, probabilities, strict=True):
+                yield [self._explanation(pair, int(row), float(scores[row])) for row in rows]
+
+    def _explanation(self, pair: Pair | None, row: int, probability: float) -> Explanation:
+        relation = self.relations[self.prototypes.relations[row]]
+        is_reversed = bool(self.prototypes.is_reversed[row])
+        sentence = relation.said_of(pair or ("X", "Y"), is_reversed)
+        examples = tuple(example for example in relation.examples if pair not in (example, example[::-1]))
+        return Explanation(relation.name, sentence, probability, examples, is_reversed)
+
+    def by_text(self, vectors: Vectors) -> Vectors:
+        """The cosine of text vectors with the definitions of the relations, both without what all definitions share."""
+        center = self.texts.mean(axis=0)
+        return normalized(vectors - center) @ normalized(self.texts - center).T
+
+    def to_bytes(self) -> bytes:
+        """A compressed numpy archive; the large matrices are rounded to a byte a number."""
+        said = json.dumps([asdict(relation) for relation in self.relations], ensure_ascii=False)
+        arrays: dict[str, Any] = {
+            "relations": np.frombuffer(said.encode(), dtype=np.uint8),
+            "center": self.space.center,
+            "between": self.space.between,
+            "counts": self.prototypes.counts.astype(np.uint16),
+            "prototype_relations": self.prototypes.relations.astype(np.uint16),
+            "is_reversed": self.prototypes.is_reversed,
+            "probes": self.probes.astype(np.float16),
+            "calibration": json.dumps({"temperature": self.temperature, "text_encoder": self.text_encoder}),
+            **_rounded("projection", self.space.projection),
+            **_rounded("means", self.prototypes.means),
+            **_rounded("texts", self.texts),
+            **{f"relatedness_{name}": value for name, value in self.relatedness.arrays().items()},
+        }
+        stream = BytesIO()
+        np.savez_compressed(stream, **arrays)
+        return stream.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        with np.load(BytesIO(content)) as arrays:
+            said = json.loads(arrays["relations"].tobytes())
+            calibration = json.loads(str(arrays["calibration"]))
+            kind = "relatedness_"
+            weights = {name.removeprefix(kind): arrays[name] for name in arrays if name.startswith(kind)}
+            return cls(
+                tuple(NamedRelation(**each | {"examples": tuple(map(tuple, each["examples"]))}) for each in said),
+                RelationSpace(arrays["center"], _restored("projection", arrays), arrays["between"]),
+                Prototypes(
+                    _restored("means", arrays),
+                    arrays["counts"].astype(np.float32),
+                    arrays["prototype_relations"].astype(np.int64),
+                    arrays["is_reversed"],
+                ),
+                Relatedness(**weights),
+                calibration["temperature"],
+                calibration["text_encoder"],
+                _restored("texts", arrays),
+                arrays["probes"].astype(np.float32),
+            )
+
+
+def _rounded(name: str, matrix: Vectors) -> dict[str, NDArray[Any]]:
+    """A byte a number, and the scale of each column."""
+    scale = np.maximum(np.abs(matrix).max(axis=0, initial=0.0), 1e-12).astype(np.float32) / 127
+    return {name: np.round(matrix / scale).astype(np.int8), f"{name}_scale": scale}
+
+
+def _restored(name: str, arrays: Mapping[str, NDArray[Any]]) -> Vectors:
+    return arrays[name].astype(np.float32) * arrays[f"{name}_scale"]

@@ -1,0 +1,159 @@
+"""relvec explain, relations and find, and what is behind them.
+
+A few bundled relations stand for all, and a count of words for a text encoder, so that catalogues are made at once.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relvec import PairIndex, RelationNamer, RelBERT, RelvecError
+from relvec.cli.explain import UNRELATED
+from relvec.data.rated import RatedRelation
+from relvec.data.sources import load
+from relvec.similarity import Vectors
+
+Relvec = Callable[..., Any]
+Refused = Callable[..., str]
+
+pytestmark = pytest.mark.usefixtures("_few_relations")
+
+NAMES = ("worker-to-tool", "worker-to-workplace", "country-to-currency", "gradable-antonym-adjectives")
+CAPITALS = [("Paris", "France"), ("Tokyo", "Japan"), ("Rome", "Italy")]
+
+
+@pytest.fixture(scope="session")
+def few_relations() -> list[RatedRelation]:
+    return [relation for relation in load("bundled") if relation.name in NAMES]
+
+
+@pytest.fixture
+def _few_relations(few_relations: list[RatedRelation], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relvec.model.catalogues.load", lambda _: few_relations)
+    for module in ("model.catalogues", "model.relation_namer", "index.finding"):
+        monkeypatch.setattr(f"relvec.{module}.encoded_texts", count_words)
+
+
+def count_words(texts: Sequence[str], encoder: str) -> Vectors:
+    vectors = np.zeros((len(texts), 512), dtype=np.float32)
+    for row, text in enumerate(texts):
+        for word in text.lower().replace('"', "").split():
+            vectors[row, sum(word.encode()) % 512] += 1
+    return vectors
+
+
+def test_a_pair_is_explained_for_people_and_machines(relvec: Relvec, tiny_folder: Path) -> None:
+    answer = json.loads(relvec("explain", "surgeon:scalpel", "-m", tiny_folder, "--json").out)
+    assert [each["probability"] for each in answer["relations"]] == sorted(
+        (each["probability"] for each in answer["relations"]), reverse=True
+    )
+    text = relvec("explain", "surgeon:scalpel", "-m", tiny_folder).out
+    assert ("no relation that relvec knows (best guess" in text) == (answer["related"] < UNRELATED)
+    assert "surgeon" in text
+
+
+def test_several_pairs_are_explained_by_what_they_have_in_common(tiny: RelBERT, relvec: Relvec) -> None:
+    alone, common = tiny.explain(CAPITALS[0]), tiny.explain(CAPITALS)
+    assert "Paris" in alone[0].sentence
+    assert "Paris" not in common[0].sentence
+    assert tiny.explain(CAPITALS[:1]) == alone
+
+
+def test_the_pairs_of_a_file_are_named(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("".join(f"{head}\t{tail}\n" for head, tail in CAPITALS))
+    result = relvec("explain", tmp_path / "pairs.tsv", "-o", tmp_path / "named.tsv", "-m", tiny_folder)
+    assert (result.code, result.out) == (0, "")
+    header, *lines = (tmp_path / "named.tsv").read_text().splitlines()
+    assert header.split("\t") == ["head", "tail", "relation", "probability", "related", "sentence"]
+    listed = json.loads(relvec("explain", tmp_path / "pairs.tsv", "-m", tiny_folder, "--json").out)
+    assert [line.split("\t")[:3] for line in lines] == [[row["head"], row["tail"], row["relation"]] for row in listed]
+
+
+def test_own_relations_come_from_a_file(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
+    rows = [*(f"{head},{tail},capital" for head, tail in CAPITALS), "cup,tea,holds", "pot,coffee,holds"]
+    (tmp_path / "mine.csv").write_text("\n".join(["head,tail,relation", *rows]) + "\n")
+    command = ["explain", "Oslo:Norway", "--catalogue", tmp_path / "mine.csv", "-m", tiny_folder, "--json"]
+    found = json.loads(relvec(*command).out)["relations"]
+    assert {each["relation"] for each in found} <= {"capital", "holds"}
+
+
+def test_relations_are_browsed_by_word_and_by_pair(relvec: Relvec, refused: Refused, tiny_folder: Path) -> None:
+    names = {row["relation"] for row in json.loads(relvec("relations", "--json").out)}
+    about = json.loads(relvec("relations", "stethoscope", "--json").out)
+    assert any("physician:stethoscope" in row["examples"] for row in about)
+    assert len(about) < len(names)
+    of_pair = json.loads(relvec("relations", "physician:stethoscope", "-m", tiny_folder, "--json").out)
+    assert {row["relation"] for row in of_pair} <= names
+    assert "No relation is about 'qqq'" in refused("relations", "qqq")
+
+
+def test_pairs_are_found_for_a_relation_in_words(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
+    pairs = [*CAPITALS, ("cup", "tea"), ("nurse", "syringe"), ("cook", "knife")]
+    PairIndex.of(RelBERT.from_pretrained(tiny_folder), pairs).save(tmp_path / "my.index")
+    command = ["find", "Y is the currency of the country X", "--index", tmp_path / "my.index", "-m", tiny_folder]
+    answer = json.loads(relvec(*command, "--json").out)
+    assert answer["relations"][0] == {
+        "relation": "country-to-currency",
+        "definition": "Y is the currency of the country X",
+    }
+    assert len(answer["pairs"]) == len(pairs)
+    only = json.loads(relvec(*command, "--words", "knife,tea", "--json").out)["pairs"]
+    assert sorted(pair["pair"] for pair in only) == ["cook:knife", "cup:tea"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["explain", "barista"], "has no colon"),
+        (["explain", "missing.tsv"], "Cannot read missing.tsv"),
+        (["explain", "a:b", "-o", "named.tsv"], "give one, or leave out --output"),
+        (["explain", "a:b", "--catalogue", "missing.csv"], "There is no data missing.csv"),
+        (["find", "a tool"], "write X and Y in it"),
+    ],
+)
+def test_bad_input_is_one_sentence(refused: Refused, tiny_folder: Path, arguments: list[str], message: str) -> None:
+    assert message in refused(*arguments, "-m", tiny_folder)
+
+
+def test_a_namer_learns_from_pairs_and_from_definitions(tiny: RelBERT) -> None:
+    pairs = [*CAPITALS, ("cup", "tea"), ("pot", "coffee")]
+    labels = ["capital"] * 3 + ["holds"] * 2
+    namer = RelationNamer(tiny, definitions={"money": "Y is the currency of the country X"}).fit(pairs, labels)
+    assert namer.classes_.tolist() == ["capital", "holds", "money"]
+    probabilities = namer.predict_proba(pairs)
+    assert probabilities.shape == (5, 3)
+    assert probabilities.sum(axis=1) == pytest.approx(1)
+    assert namer.score(pairs, labels) == np.mean(namer.predict(pairs) == labels)
+    alone = RelationNamer(tiny, definitions=namer.definitions).fit()
+    assert alone.predict([("Japan", "yen")]).tolist() == ["money"]
+    assert alone.explain([("Japan", "yen")])[0][0].sentence == "yen is the currency of the country Japan"
+
+
+def test_a_namer_refuses_what_it_cannot_learn_from(tiny: RelBERT) -> None:
+    with pytest.raises(RelvecError, match="2 pairs and 1 labels"):
+        RelationNamer(tiny).fit(CAPITALS[:2], ["capital"])
+    with pytest.raises(RelvecError, match="no relation to learn"):
+        RelationNamer(tiny).fit()
+
+
+def test_a_catalogue_is_made_once(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch, few_relations: list[RatedRelation]
+) -> None:
+    made: list[str] = []
+
+    def load_few(source: str) -> list[RatedRelation]:
+        made.append(source)
+        return few_relations
+
+    monkeypatch.setattr("relvec.model.catalogues.load", load_few)
+    for _ in range(2):
+        model = RelBERT.from_pretrained(tiny_folder)
+        assert model.catalogue_at_hand is None
+        assert model.relatedness(CAPITALS).shape == (3,)
+        assert 0 < model.relatedness(CAPITALS[0]) < 1
+        assert model.catalogue_at_hand is model.catalogue
+    assert made == ["bundled"]

@@ -1,0 +1,104 @@
+"""A catalogue over vectors that are known: relations are directions, and unrelated words lie elsewhere."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from relvec.data.rated import RatedRelation, split
+from relvec.naming import Catalogue
+from relvec.naming.building import build_catalogue, held_out
+from relvec.pairs import Pair
+from relvec.similarity import Vectors
+
+DIM = 24
+RELATIONS = [
+    RatedRelation(
+        f"relation{number}",
+        "",
+        tuple((f"head{number}_{place}", f"tail{number}_{place}") for place in range(14)),
+        (),
+        sentence=f"X stands to Y in way {number}",
+        is_symmetric=number == 0,
+    )
+    for number in range(6)
+]
+KNOWN = {pair: number for number, relation in enumerate(RELATIONS) for pair in relation.positives}
+
+
+def encode(pairs: Sequence[Pair]) -> Vectors:
+    """A direction for each relation and way round; pairs that are in none have one more in common."""
+    return np.stack([_vector(pair) for pair in pairs]).astype(np.float32)
+
+
+def _vector(pair: Pair) -> NDArray[np.float64]:
+    noise = np.random.default_rng(abs(hash_of(pair))).normal(size=DIM) * 0.12
+    noise[KNOWN[pair] if pair in KNOWN else 8 + KNOWN[pair[::-1]] if pair[::-1] in KNOWN else 20] += 1
+    if KNOWN.get(pair[::-1]) == 0:
+        noise[[0, 8]] = noise[[8, 0]]
+    return noise
+
+
+def hash_of(pair: Pair) -> int:
+    return int.from_bytes("\t".join(pair).encode()[-8:], "big") % 2**31
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return build_catalogue(RELATIONS, encode)
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[Pair]:
+    return [relation.positives[1] for relation in split(RELATIONS, "valid")]
+
+
+def test_held_out_pairs_are_named_in_a_sentence(catalogue: Catalogue, pairs: list[Pair]) -> None:
+    found = [best for (best,) in catalogue.explain(pairs, encode(pairs), top=1)]
+    assert [best.relation for best in found] == [relation.name for relation in RELATIONS]
+    assert found[3].sentence == f"{pairs[3][0]} stands to {pairs[3][1]} in way 3"
+    assert not any(best.is_reversed for best in found)
+
+
+def test_a_relation_that_holds_the_other_way_round_is_said_so(catalogue: Catalogue, pairs: list[Pair]) -> None:
+    turned = [pair[::-1] for pair in pairs]
+    found = [best for (best,) in catalogue.explain(turned, encode(turned), top=1)]
+    assert [best.relation for best in found] == [relation.name for relation in RELATIONS]
+    assert [best.is_reversed for best in found] == [not relation.is_symmetric for relation in RELATIONS]
+    assert found[3].sentence == f"{pairs[3][0]} stands to {pairs[3][1]} in way 3"
+
+
+def test_probabilities_are_those_of_one_relation_or_none(catalogue: Catalogue, pairs: list[Pair]) -> None:
+    (found,) = catalogue.explain(pairs[:1], encode(pairs[:1]), top=99)
+    total = sum(each.probability for each in found)
+    assert total == pytest.approx(float(catalogue.related(encode(pairs[:1]))[0]), abs=1e-5)
+    assert [each.probability for each in found] == sorted((each.probability for each in found), reverse=True)
+
+
+def test_related_pairs_are_told_from_scrambled_and_random_ones(catalogue: Catalogue) -> None:
+    asked = held_out(RELATIONS, 1)
+    assert not set(asked.scrambled + asked.random) & KNOWN.keys()
+    related, others = (catalogue.related(encode(each)) for each in (asked.related, asked.scrambled + asked.random))
+    assert related.min() > others.max()
+
+
+def test_no_held_out_pair_is_an_example(catalogue: Catalogue) -> None:
+    held = {pair for relation in split(RELATIONS, "valid") for pair in relation.positives}
+    assert not held & {pair for relation in catalogue.relations for pair in relation.examples}
+
+
+def test_a_stored_catalogue_names_alike(catalogue: Catalogue, pairs: list[Pair]) -> None:
+    again = Catalogue.from_bytes(catalogue.to_bytes())
+    assert again.relations == catalogue.relations
+    np.testing.assert_allclose(again.names(encode(pairs)), catalogue.names(encode(pairs)), atol=0.05)
+    np.testing.assert_allclose(again.related(encode(pairs)), catalogue.related(encode(pairs)), atol=0.05)
+
+
+def test_what_fewer_pairs_show_is_less_sure(catalogue: Catalogue, pairs: list[Pair]) -> None:
+    prototypes, between = catalogue.prototypes, catalogue.space.between
+    points = catalogue.space(encode(pairs[1:2]))
+    sure = prototypes.log_likelihoods(points, between)[0]
+    once = type(prototypes)(prototypes.means, prototypes.counts * 0 + 1, prototypes.relations, prototypes.is_reversed)
+    unsure = once.log_likelihoods(points, between)[0]
+    assert np.ptp(unsure) < np.ptp(sure)
