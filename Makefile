@@ -1,4 +1,4 @@
-.PHONY: check lint types test browser coverage docs tables cluster
+.PHONY: check lint types test browser coverage docs tables cluster chaos soak
 
 check: lint types docs test
 
@@ -27,3 +27,9 @@ docs:
 
 tables:
 	python tools/make_tables.py
+
+chaos:
+	python chaos
+
+soak:
+	nice python chaos --only soak --soak-minutes 30

@@ -36,6 +36,7 @@ from transformers import (
     XLMRobertaTokenizer,
 )
 
+from relvec.io.checksums import CHECKSUMS_NAME
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.storage.lock import writing
 
@@ -143,6 +144,7 @@ def build_tiny(architecture: str, folder: Path) -> Path:
             if "norm" not in name.lower():
                 weight.normal_(0, 0.5)  # the usual 0.02 would make all vectors of so small a model alike
     TorchRelBERT(encoder, tokenizer, "[h] is the <mask> of [t]", name=folder.name).save_pretrained(folder)
+    (folder / CHECKSUMS_NAME).unlink()  # tests damage copies of it, to see what else notices
     return folder
 
 

@@ -52,8 +52,9 @@ class UnknownWordsWarning(UserWarning):
         self.pairs, self.word, self.out_of = pairs, word, out_of
 
     def __str__(self) -> str:
-        number = f"{len(self.pairs):,}" + ("" if self.out_of is None else f" of {self.out_of:,}")
-        problem = f"The model has no tokens for a word in {number} pairs, such as {self.word!r}"
+        part = "" if self.out_of is None else f"{len(self.pairs):,} of "
+        number = counted(len(self.pairs) if self.out_of is None else self.out_of, "pair")
+        problem = f"The model has no tokens for a word in {part}{number}, such as {self.word!r}"
         return f"{problem}; the vectors of such pairs say little."
 
 
@@ -79,6 +80,14 @@ def needed_for(what: str, extra: str = "") -> Iterator[None]:
         if package not in EXTRAS:
             raise
         raise RelvecError(f"{what} needs {package}; run pip install 'relvec[{extra or EXTRAS[package]}]'.") from error
+
+
+def counted(number: int, noun: str) -> str:
+    """
+    >>> counted(1, "pair"), counted(2500, "pair")
+    ('1 pair', '2,500 pairs')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -3,6 +3,7 @@
 Importing pydantic takes 0.1 seconds, so nothing on the way of `relvec similarity` imports this module.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,13 +71,43 @@ class Settings(BaseModel):
     def as_dict(self) -> dict[str, Any]:
         return self.model_dump()
 
+    def to_json(self) -> str:
+        """The text of a file that `from_json` reads, with a checksum of what it says."""
+        return json.dumps(sealed(self.as_dict()), indent=2, ensure_ascii=False) + "\n"
+
     @classmethod
     def from_json(cls, path: Path, fix: str) -> Self:
         """The settings that a JSON file holds; `fix` ends the message about a damaged file."""
         try:
-            return cls(**json.loads(path.read_text(encoding="utf-8")))
+            return cls(**unsealed(json.loads(path.read_text(encoding="utf-8"))))
         except (OSError, TypeError, ValueError) as error:  # a RelvecError is a ValueError
             raise RelvecError(f"{path} cannot be read ({str(error).rstrip('.')}); {fix}.") from error
+
+
+_CHECKSUM = "checksum"
+
+
+def sealed(told: Mapping[str, Any]) -> dict[str, Any]:
+    """What a line or file of JSON says, with a checksum of it.
+
+    >>> sealed({"loss": 0.5})
+    {'loss': 0.5, 'checksum': '96cee10d92496ca0'}
+    """
+    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    return {**told, _CHECKSUM: digest[:16]}
+
+
+def unsealed(told: Mapping[str, Any]) -> dict[str, Any]:
+    """What was sealed, or what an older version wrote without a checksum; a ValueError if it was changed since.
+
+    >>> unsealed({"loss": 0.6, "checksum": "96cee10d92496ca0"})
+    Traceback (most recent call last):
+    ValueError: its checksum is another
+    """
+    plain = dict(told)
+    if _CHECKSUM in plain and plain.pop(_CHECKSUM) != sealed(plain)[_CHECKSUM]:
+        raise ValueError("its checksum is another")
+    return plain
 
 
 _WANTED = {

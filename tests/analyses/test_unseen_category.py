@@ -77,11 +77,11 @@ def test_two_models_are_trained_and_compared_and_nothing_is_done_twice(
     assert run() == found
     assert times(tmp_path / "out") | times(tmp_path / "runs") == before
 
-    (tmp_path / "out/without-1/config.json").unlink()  # as if the second training had been killed
+    (tmp_path / "out/without-1/checksums.sha256").unlink()  # as if the second training had been killed
     assert run() == found
     assert times(tmp_path / "out/all").items() <= before.items()
 
-    with pytest.raises(RelvecError, match="out/all holds a model of another recipe; choose another output"):
+    with pytest.raises(RelvecError, match="out/all belongs to a run with another base"):
         run(recipe.changed({"steps": 3}))
 
 

@@ -75,7 +75,7 @@ def test_distillation_and_learned_prompts_do_without_the_train_extra() -> None:
     ("arguments", "message"),
     [
         (["--pairs", "nowhere.csv"], "Cannot read nowhere.csv"),
-        (["--pairs", "few.csv"], "There are 1 pairs to learn from"),
+        (["--pairs", "few.csv"], "too little to learn from: 1 pair where"),
         (["--pairs", "PAIRS", "--wordnet", "."], "holds no file of WordNet"),
         (["--pairs", "PAIRS", "--exclude-benchmark-pairs"], "give their folder with --data-dir"),
         (["--pairs", "PAIRS", "--exclude-benchmark-pairs", "--data-dir", "."], "There is no benchmark below"),

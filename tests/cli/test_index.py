@@ -74,7 +74,7 @@ def test_complete_prints_a_table(relvec: Relvec, tiny_folder: Path, built: Path)
 
 def test_pairs_are_added_and_removed(relvec: Relvec, tiny_folder: Path, built: Path, tmp_path: Path) -> None:
     (tmp_path / "more.txt").write_text("wine:bread\nParis:France\n")
-    assert "1 pairs added" in relvec("index", "add", built, tmp_path / "more.txt", "-m", tiny_folder).err
+    assert "1 pair added" in relvec("index", "add", built, tmp_path / "more.txt", "-m", tiny_folder).err
     assert "2 pairs removed" in relvec("index", "remove", built, tmp_path / "more.txt").err
     facts = json.loads(relvec("index", "info", built, "--json").out)
     assert (facts["pairs"], facts["kind"], facts["dimensions"], facts["model"]) == (4, "flat", 16, tiny_folder.name)
@@ -85,7 +85,7 @@ def test_pairs_are_added_and_removed(relvec: Relvec, tiny_folder: Path, built: P
 def test_labels_that_are_left_out_are_counted(relvec: Relvec, tiny_folder: Path, built: Path, tmp_path: Path) -> None:
     (tmp_path / "two.csv").write_text("subject,predicate,object\nRome,capital of,Italy\nRome,in,Italy\nRome,,Italy\n")
     result = relvec("index", "build", tmp_path / "two.csv", "-o", tmp_path / "two.index", "-m", tiny_folder)
-    assert "1 relation labels left out: a pair keeps the first that it is given" in result.err
+    assert "1 relation label left out: a pair keeps the first that it is given" in result.err
     assert json.loads(relvec("index", "info", tmp_path / "two.index", "--json").out)["relations"] == ["capital of"]
     assert "left out" not in relvec("index", "add", built, tmp_path / "pairs.tsv", "-m", tiny_folder).err
 
@@ -140,11 +140,11 @@ def test_vectors_are_exported_and_imported(
         (["index", "build", "PAIRS", "-o", "new.index", "--kind", "ivfpq", "-m", "TINY"], "needs at least 256 pairs"),
         (
             ["index", "build", "PAIRS", "-o", "INDEX", "-m", "TINY"],
-            "holds an index already; choose another output, add",
+            "belongs to a run with another base",
         ),
         (
             ["index", "import", "VECTORS", "-o", "INDEX", "-m", "TINY"],
-            "holds an index already; choose another output, add",
+            "belongs to a run with another base",
         ),
         (["index", "add", "FOLDER", "PAIRS"], "is not an index folder"),
         (["index", "remove", "FOLDER", "PAIRS"], "is not an index folder"),

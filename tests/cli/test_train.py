@@ -52,7 +52,7 @@ def test_merge_leaves_what_it_finds_alone(refused: Refused, tiny_folder: Path, t
     for rank in ("0", "2"):
         words = ["merge", tiny_folder, "--lora", rank, "-o"]
         assert "has a README.md that is no model's" in refused(*words, tmp_path)
-        assert "mine holds a model already; choose another output" in refused(*words, tmp_path / "mine")
+        assert "mine belongs to a run with another base" in refused(*words, tmp_path / "mine")
     assert "does not say what base" in refused(*words, tmp_path / "adapter")
     assert (tmp_path / "README.md").read_text() == "mine"
 
@@ -141,7 +141,7 @@ def test_training_replaces_no_model_of_another_recipe(
     words = ["train", "--data", data, "--base", tiny_folder, "--lora", "0", "-o", tmp_path / "model", *QUICK]
     assert relvec(*words).code == 0
     for dry_run in ([], ["--dry-run"]):
-        assert "holds a finished model of another recipe" in refused(*words, "--seed", "1", *dry_run)
+        assert "belongs to a run with another base" in refused(*words, "--seed", "1", *dry_run)
     assert relvec(*words).code == 0
 
 

@@ -56,8 +56,8 @@ def test_an_adapter_never_replaces_its_base(make_distiller: MakeDistiller, small
 
 def test_another_model_is_not_replaced(make_distiller: MakeDistiller, small_folder: Path, tmp_path: Path) -> None:
     shutil.copytree(small_folder, tmp_path / "mine")
-    with pytest.raises(RelvecError, match="mine holds a model already; choose another output"):
-        make_distiller("mine")
+    with pytest.raises(RelvecError, match="mine belongs to a run with another base"):
+        make_distiller("mine").fit()
 
 
 def test_the_card_names_teacher_data_settings_and_scores(make_distiller: MakeDistiller, tmp_path: Path) -> None:

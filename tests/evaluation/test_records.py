@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ def test_a_record_replaces_that_of_the_same_system_dataset_and_settings_alone(tm
         ("{", r"line 2: not a record \(.*\); mend or remove the line"),
         ("[1]", r"line 2: not a record"),
         ('{"task": "analogy"}', "line 2: system is missing"),
+        ('{"task": "analogy", "checksum": "0"}', r"line 2: not a record \(its checksum is another\)"),
         ("ANOTHER_TASK", "line 2: task is 'cooking'; choose analogy, classification, mapping or loss"),
     ],
 )
@@ -66,7 +68,8 @@ def test_a_broken_line_is_named(tmp_path: Path, line: str, message: str) -> None
     save_record(RECORD, tmp_path)
     path = tmp_path / RECORDS_NAME
     good = path.read_text()
-    path.write_text(good + line.replace("ANOTHER_TASK", good.strip().replace('"analogy"', '"cooking"')))
+    other = json.dumps({**RECORD.as_dict(), "task": "cooking"})
+    path.write_text(good + line.replace("ANOTHER_TASK", other))
     with pytest.raises(RelvecError, match=message):
         load_records(tmp_path)
 

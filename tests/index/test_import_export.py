@@ -101,5 +101,6 @@ def test_vectors_without_a_cosine_are_not_of_this_model(
 ) -> None:
     nowhere = PairFile(PAIRS, np.full((len(PAIRS), tiny.dim), np.nan, dtype=np.float32), RELATIONS)
     monkeypatch.setattr("relvec.index.building.read_pair_file", lambda _: nowhere)
+    (tmp_path / "v.npz").touch()
     with pytest.raises(RelvecError, match="vectors of another model"):
-        import_index("v.npz", tmp_path / "my.index", model=tiny)
+        import_index(tmp_path / "v.npz", tmp_path / "my.index", model=tiny)

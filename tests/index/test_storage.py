@@ -146,12 +146,12 @@ def test_a_wrong_value_in_the_meta_file_is_one_sentence(folder: Path, wrong: dic
 
 @pytest.mark.parametrize("name", ["vectors-1.faiss", "pairs-1.npz"])
 def test_a_file_cut_short_is_noticed_before_it_is_mapped(folder: Path, name: str) -> None:
-    with pytest.raises(RelvecError, match="holds an index already"):
-        storage.check_unused(folder)
+    with pytest.raises(RelvecError, match="belongs to a run with another base"):
+        storage.is_finished(folder, "another job")
     (folder / name).write_bytes((folder / name).read_bytes()[:-40])
     with pytest.raises(RelvecError, match=f"{name} is missing or cut short; build the index again"):
         PairIndex.load(folder)
-    storage.check_unused(folder)  # so that it can be built again
+    assert not storage.is_finished(folder, "another job")  # so that it can be built again
 
 
 def test_a_changed_byte_among_the_pairs_is_one_sentence(folder: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_changed_byte_among_the_pairs_is_one_sentence(folder: Path) -> None:
     place = content.index(b"words.npy") + len(b"words.npy") + 40
     content[place : place + 8] = b"\xff" * 8
     (folder / "pairs-1.npz").write_bytes(content)
-    with pytest.raises(RelvecError, match="no whole table of pairs"):
+    with pytest.raises(RelvecError, match=r"pairs-1\.npz is not what was stored; build the index again"):
         PairIndex.load(folder)
 
 

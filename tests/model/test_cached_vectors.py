@@ -79,7 +79,7 @@ def test_rows_stay_in_the_cache_until_they_are_asked_for(tiny: RelBERT, tmp_path
 def test_vectors_that_are_not_finite_never_get_into_the_cache(
     tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tiny, "encode", lambda pairs, **_: np.full((len(pairs), 16), np.nan, dtype=np.float32))
+    monkeypatch.setattr(tiny, "_encode_distinct", lambda pairs, *_: np.full((len(pairs), 16), np.nan))
     with pytest.raises(RelvecError, match="tiny-roberta gives vectors that are not finite"):
         ModelVectors(tiny, tmp_path).vectors(PAIRS)
     assert cache_info(tmp_path) == []

@@ -227,7 +227,7 @@ class TestUnknownWords:
         model = TorchRelBERT.from_pretrained(tiny_folders("bert"), template="🐕 [h] <mask> [t] 🐈")
         with warnings.catch_warnings(action="error"):
             model.encode(("cup", "tea"))
-        with pytest.warns(UnknownWordsWarning, match="1 of 1 pairs, such as '🦁'"):
+        with pytest.warns(UnknownWordsWarning, match="1 of 1 pair, such as '🦁'"):
             model.encode(("cup", "🦁"))
 
 

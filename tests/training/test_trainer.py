@@ -178,23 +178,31 @@ def test_a_model_never_replaces_what_it_was_trained_from(
 
 
 @pytest.mark.parametrize("epochs", [0.0, 1.0])
-def test_a_finished_model_is_replaced_by_its_own_recipe_alone(
+def test_a_finished_run_is_known_again_and_spared_by_others(
     make_trainer: MakeTrainer, tmp_path: Path, epochs: float
 ) -> None:
-    make_trainer(lora_rank=2, steps=2, epochs=epochs).fit()
-    card = (tmp_path / "trained" / "README.md").read_text()
-    with pytest.raises(RelvecError, match="holds a finished model of another recipe; choose another output"):
-        make_trainer(lora_rank=2, steps=2, epochs=epochs, seed=1)
-    make_trainer(lora_rank=2, steps=2, epochs=epochs).fit()
-    assert (tmp_path / "trained" / "README.md").read_text() == card
+    first = make_trainer(lora_rank=2, steps=2, epochs=epochs).fit()
+    written = (tmp_path / "trained" / "adapter_model.safetensors").stat().st_mtime_ns
+    again = make_trainer(lora_rank=2, steps=2, epochs=epochs).fit()
+    assert again.was_finished
+    assert (again.first, again.best, again.best_step) == (first.first, first.best, first.best_step)
+    with pytest.raises(RelvecError, match="belongs to a run with another base, other settings or other data"):
+        make_trainer(lora_rank=2, steps=2, epochs=epochs, seed=1).fit()
+    assert (tmp_path / "trained" / "adapter_model.safetensors").stat().st_mtime_ns == written
 
 
-def test_a_model_that_tells_no_recipe_may_be_replaced(
-    make_trainer: MakeTrainer, tiny_folder: Path, tmp_path: Path
-) -> None:
+def test_a_model_that_tells_no_run_is_spared(make_trainer: MakeTrainer, tiny_folder: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_folder, tmp_path / "trained")
-    make_trainer().fit()
-    assert TorchRelBERT.from_pretrained(tmp_path / "trained").training_record
+    with pytest.raises(RelvecError, match="belongs to a run with another base"):
+        make_trainer().fit()
+
+
+def test_weights_that_are_not_finite_are_never_saved(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    model = make_trainer().model
+    next(model.encoder.parameters()).data[0] = float("nan")
+    with pytest.raises(RelvecError, match="is not finite"):
+        model.save_pretrained(tmp_path / "saved")
+    assert not (tmp_path / "saved").exists()
 
 
 @pytest.mark.parametrize("part", ["train", "valid"])

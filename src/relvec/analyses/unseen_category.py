@@ -16,9 +16,8 @@ from relvec.evaluation.systems import model_facts, vector_system
 from relvec.evaluation.task import run_task
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.relation_model import RelBERT
-from relvec.training.loop import CHECKPOINT_NAME
-from relvec.training.recipe import Recipe, is_recipe_of, saved_recipe
-from relvec.training.run import load_relations, train, with_prompt
+from relvec.training.recipe import Recipe
+from relvec.training.run import load_relations, train
 
 # The rows of the paper's table; other classes follow before the averages.
 _CLASSES = ("random", "meronym", "event", "hypernym", "co-hyponym", "attribute", "possession", "antonym", "synonym")
@@ -89,22 +88,13 @@ def unseen_category(
     parts = {dataset: load_labelled(dataset, data_dir) for dataset in datasets or CLASSIFICATION_DATASETS}
     scores = []
     for chosen, name in ((recipe, "all"), (reduced, f"without-{file_name(category)}")):
-        _train(chosen, folder / name, data_dir, show_progress)
+        train(chosen, folder / name, data_dir, show_progress)
         model = RelBERT.from_pretrained(folder / name)
         vectors = ModelVectors(model, name=f"{folder.absolute().name}/{name}", show_progress=show_progress)
         system = vector_system(vectors, model_facts(model, str(folder / name)))
         records = run_task(ClassificationTask(seed=seed, jobs=jobs), system, parts, runs, command)
         scores.append({record.dataset: _scores(record) for record in records})
     return UnseenCategory(category, *scores)
-
-
-def _train(recipe: Recipe, folder: Path, data_dir: str | Path | None, show_progress: bool | None) -> None:
-    if not (folder / "config.json").is_file() or (folder / CHECKPOINT_NAME).is_file():
-        train(recipe, folder, data_dir, show_progress)
-        return
-    # A model's record has the base and template that the prompt decided.
-    if not is_recipe_of(with_prompt(recipe)[0] if recipe.prompt else recipe, saved_recipe(folder)):
-        raise RelvecError(f"{folder} holds a model of another recipe; choose another output folder.")
 
 
 def _scores(record: Record) -> ClassScores:

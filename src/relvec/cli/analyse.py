@@ -8,7 +8,7 @@ import typer
 from relvec.cli.evaluate import Runs, typed_command
 from relvec.cli.options import DataDir, Encoder, Jobs, Json, SeedOption, with_shared_options
 from relvec.cli.output import Table, show
-from relvec.errors import RelvecError, needed_for, one_of
+from relvec.errors import RelvecError, counted, needed_for, one_of
 
 app = typer.Typer(help="Look into a model: relations it never saw, a map of its vectors.", no_args_is_help=True)
 
@@ -75,4 +75,4 @@ def draw_relation_map(
     found.save_coordinates(coordinates)
     if json:
         show(json, {"system": found.system, "method": found.method, "points": found.points()})
-    typer.echo(f"{len(found.pairs):,} pairs of {len(groups)} relations -> {output}", err=True)
+    typer.echo(f"{counted(len(found.pairs), 'pair')} of {counted(len(groups), 'relation')} -> {output}", err=True)

@@ -15,6 +15,8 @@ from relvec import __version__
 from relvec.errors import LeftOutWarning, RelvecError, UnknownWordsWarning, needed_for
 
 _STOPPED = 130  # the exit code of Ctrl-C
+_LONGEST_SENTENCE = 280
+_OUT_OF_MEMORY = ("allocate memory", "out of memory", "bad_alloc", "bad allocation")  # torch, CUDA and FAISS say so
 _UsageError: Any = typer.BadParameter.__bases__[0]  # it has no public name, and typer has its own or click's
 
 COMMANDS = {
@@ -42,6 +44,7 @@ COMMANDS = {
     "analyse": "analyse",
     "data": "data",
     "cache": "cache",
+    "verify": "verify",
 }
 """The modules of the commands; each has a function of the command's name, or an `app` of several commands."""
 
@@ -58,6 +61,7 @@ def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # its tables cut long options off
     )
     app.callback()(_options)
     for name in commands:
@@ -93,11 +97,6 @@ def main() -> None:
         if code == _STOPPED:  # what typer makes of Ctrl-C
             raise KeyboardInterrupt
         sys.exit(code)
-    except (RelvecError, _UsageError) as error:
-        sentence = str(error) if isinstance(error, RelvecError) else _usage_sentence(error)
-        if sentence:
-            typer.secho(f"relvec: {sentence}", fg="red", err=True)
-        sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         typer.echo("relvec: stopped.", err=True)
         sys.exit(_STOPPED)
@@ -105,6 +104,41 @@ def main() -> None:
         # The reader of our output has gone; keep the interpreter from complaining when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except Exception as error:
+        sentence = _sentence(error)
+        if sentence is None:
+            raise
+        if sentence:
+            typer.secho(f"relvec: {shortened(sentence)}", fg="red", err=True)
+        sys.exit(2)
+
+
+def _sentence(error: Exception) -> str | None:
+    """What went wrong, in a sentence with the fix; empty if help has been printed instead, None for a bug.
+
+    >>> _sentence(OSError(36, "File name too long", "x" * 300))[:40]
+    'File name too long: xxxxxxxxxxxxxxxxxxxx'
+    """
+    if isinstance(error, RelvecError):
+        return str(error)
+    if isinstance(error, _UsageError):
+        return _usage_sentence(error)
+    if isinstance(error, MemoryError) or any(sign in str(error) for sign in _OUT_OF_MEMORY):
+        return "There is not enough memory; use smaller settings or a smaller model, or end other programs."
+    if isinstance(error, OSError):  # of a place: where the code could say more, it has
+        place = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror or error}{place}; choose another place, or free space."
+    return None
+
+
+def shortened(sentence: str) -> str:
+    """A sentence with its middle left out, if a user's own text makes it longer than a screen.
+
+    >>> len(shortened("a" * 10_000_000 + "; shorten it."))
+    280
+    """
+    half = _LONGEST_SENTENCE // 2
+    return sentence if len(sentence) <= _LONGEST_SENTENCE else f"{sentence[: half - 3]} ... {sentence[2 - half :]}"
 
 
 def _usage_sentence(error: Any) -> str:
@@ -113,9 +147,10 @@ def _usage_sentence(error: Any) -> str:
     >>> _usage_sentence(typer.BadParameter("Input should be a valid integer, unable to parse", param_hint="'-k'"))
     "Invalid value for '-k': it should be a valid integer; see relvec --help."
     """
-    said = " ".join(error.format_message().split())
-    if not said:
+    if error.ctx and error.format_message() == error.ctx.get_help():  # a group was given without a command
+        typer.echo(error.format_message())
         return ""
+    said = " ".join(error.format_message().split())
     said = re.sub(r"Input (should be [^,]*).*", r"it \1", said)
     said = said.replace(". Did you mean", ", did you mean").rstrip(".?")
     return f"{said}; see {error.ctx.command_path if error.ctx else 'relvec'} --help."

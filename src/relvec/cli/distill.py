@@ -59,8 +59,9 @@ def distill(
     before, after = course.first, course.best
     scores = {"correlation_before": before["correlation"], "correlation": after["correlation"]}
     scores |= {"cosine_before": before["cosine"], "cosine": after["cosine"]}
+    known = " (finished before)" if course.was_finished else ""
     note = (
         f"correlation with the teacher's cosines {before['correlation']:.4f} -> {after['correlation']:.4f}, cosine to "
-        f"its vectors {before['cosine']:.4f} -> {after['cosine']:.4f} at step {course.best_step} -> {output}"
+        f"its vectors {before['cosine']:.4f} -> {after['cosine']:.4f} at step {course.best_step}{known} -> {output}"
     )
     show(run.json, {"output": str(output), **scores, "step": course.best_step}, note=note)

@@ -9,8 +9,8 @@ import typer
 
 from relvec.cli.options import BatchEncoder, Json, start_quickly, with_shared_options
 from relvec.cli.output import facts_table, show
-from relvec.errors import RelvecError
-from relvec.io.tables import read_pairs
+from relvec.errors import RelvecError, counted
+from relvec.io.tables import read_pairs_and_columns
 
 FEW = 200
 """So many pairs are worth the wait for torch, which may find a GPU."""
@@ -68,7 +68,7 @@ def embed(
 
 
 def _embed_file(pairs: str, output: Path, encoder: BatchEncoder, normalize: bool, json: bool) -> None:
-    rows = read_pairs(pairs)
+    rows, columns = read_pairs_and_columns(pairs)
     is_quick = encoder.backend == "numpy" or (len(rows) < FEW and encoder.dtype == "float32")
     if is_quick:
         start_quickly()
@@ -79,13 +79,13 @@ def _embed_file(pairs: str, output: Path, encoder: BatchEncoder, normalize: bool
     if pairs != "-" and output.exists() and output.samefile(pairs):
         raise RelvecError(f"{output} is the file of pairs itself; choose another output.")
     loaded = encoder.load(few_pairs=is_quick)
-    start = time.perf_counter()
-    done = embed_to_file(loaded, rows, output, normalize=normalize, **encoder.batches)
+    was_there, start = output.exists(), time.perf_counter()
+    done = embed_to_file(loaded, rows, output, columns=columns, normalize=normalize, **encoder.batches)
     seconds = time.perf_counter() - start
-    known = f" ({done.cached:,} from the cache)" if done.cached else ""
+    known = " (finished before)" if was_there else f" ({done.cached:,} from the cache)" if done.cached else ""
     counts = {"rows": len(rows), **done._asdict(), "dim": loaded.dim}
     facts = {"output": str(output), **counts, "seconds": round(seconds, 2)}
-    show(json, facts, note=f"{len(rows):,} pairs{known}, {loaded.dim} dimensions, {seconds:.1f} s -> {output}")
+    show(json, facts, note=f"{counted(len(rows), 'pair')}{known}, {loaded.dim} dimensions, {seconds:.1f} s -> {output}")
 
 
 def _embed_files(

@@ -8,6 +8,7 @@ import typer
 
 from relvec.cli.options import BatchEncoder, Encoder, Json, PairsFile, with_shared_options
 from relvec.cli.output import facts_table, show
+from relvec.errors import RelvecError, counted
 from relvec.index.kinds import KINDS, check_kind
 from relvec.io.tables import read_pairs, read_related_pairs
 from relvec.pairs import Pair
@@ -42,14 +43,12 @@ def build(
     """
     from relvec.bulk.manifest import MANIFEST
     from relvec.index import build_index, index_shards
-    from relvec.index.storage import check_unused
     from relvec.io.addresses import size_of
 
-    check_unused(output)
-    start = time.perf_counter()
+    before, start = _version(output), time.perf_counter()
     if pairs != "-" and size_of(f"{pairs.rstrip('/')}/{MANIFEST}") >= 0:
         index_shards(pairs.rstrip("/"), output, kind=kind, shorter=dim)
-        _report(output, time.perf_counter() - start)
+        _report(output, before, time.perf_counter() - start)
         return
     rows = read_related_pairs(pairs)
     check_kind(kind, len(rows))
@@ -57,7 +56,7 @@ def build(
     start = time.perf_counter()
     listed, relations = zip(*rows, strict=True)
     done = build_index(loaded, listed, output, relations=relations, kind=kind, shorter=dim, **encoder.batches)
-    _report(output, time.perf_counter() - start, done)
+    _report(output, before, time.perf_counter() - start, done)
     _report_labels(rows)
 
 
@@ -73,7 +72,7 @@ def add(index: Folder, pairs: PairsFile, *, encoder: BatchEncoder) -> None:
         read_meta(Path(index))
     listed, relations = zip(*rows, strict=True)
     added = extend_index(encoder.load(few_pairs=False), listed, index, relations=relations, **encoder.batches)
-    typer.echo(f"{added:,} pairs added -> {index}", err=True)
+    typer.echo(f"{counted(added, 'pair')} added -> {index}", err=True)
     _report_labels(rows)
 
 
@@ -85,11 +84,15 @@ def remove(index: Folder, pairs: PairsFile) -> None:
     rows = read_pairs(pairs)
     with PairIndex.editing(index) as opened:
         removed = opened.remove(rows)
-    typer.echo(f"{removed:,} pairs removed -> {index}", err=True)
+    typer.echo(f"{counted(removed, 'pair')} removed -> {index}", err=True)
 
 
 @app.command()
-def info(index: AnyFolder = None, json: Json = False) -> None:
+def info(
+    index: AnyFolder = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Read the whole index and compare its checksums.")] = False,
+    json: Json = False,
+) -> None:
     """Show what an index holds and which model made it."""
     from relvec.index.storage import index_folder, is_milvus, read_meta
     from relvec.index.vocabulary import PairVocabulary
@@ -99,6 +102,7 @@ def info(index: AnyFolder = None, json: Json = False) -> None:
         return
     folder = index_folder(index)
     meta = read_meta(folder)
+    meta.check_files(folder, every=verify)
     labels = PairVocabulary.read(meta.pairs_file(folder)).relations[1:]
     size = meta.vectors_bytes + meta.pairs_bytes
     facts = {
@@ -134,15 +138,13 @@ def import_(
 ) -> None:
     """Make an index of vectors that the model made before."""
     from relvec.index import import_index
-    from relvec.index.storage import check_unused
     from relvec.io.vectors import check_input
 
     check_input(vectors)
-    check_unused(output)
     loaded = encoder.load()
-    start = time.perf_counter()
+    before, start = _version(output), time.perf_counter()
     import_index(vectors, output, model=loaded, kind=kind)
-    _report(output, time.perf_counter() - start)
+    _report(output, before, time.perf_counter() - start)
 
 
 @app.command()
@@ -171,7 +173,7 @@ def export(
     else:
         export_index(opened, output, model=None if opened.is_exact else encoder.load(few_pairs=False))
     held = "" if is_pairs_alone else f", {opened.dim} dimensions"
-    typer.echo(f"{len(opened):,} pairs{held} -> {output}", err=True)
+    typer.echo(f"{counted(len(opened), 'pair')}{held} -> {output}", err=True)
 
 
 def _report_labels(rows: list[tuple[Pair, str]]) -> None:
@@ -179,10 +181,20 @@ def _report_labels(rows: list[tuple[Pair, str]]) -> None:
     first: dict[Pair, str] = {}
     lost = sum(first.setdefault(pair, label) != label for pair, label in rows if label)
     if lost:
-        typer.echo(f"{lost:,} relation labels left out: a pair keeps the first that it is given", err=True)
+        typer.echo(f"{counted(lost, 'relation label')} left out: a pair keeps the first that it is given", err=True)
 
 
-def _report(address: str, seconds: float, done: "Prepared | None" = None) -> None:
+def _version(address: str) -> int:
+    """The version of the index that a folder has; 0 for none."""
+    from relvec.index.storage import read_meta
+
+    try:
+        return read_meta(Path(address)).version
+    except RelvecError:
+        return 0
+
+
+def _report(address: str, version_before: int, seconds: float, done: "Prepared | None" = None) -> None:
     from relvec.index import PairIndex
     from relvec.index.storage import is_milvus, read_meta
 
@@ -194,4 +206,6 @@ def _report(address: str, seconds: float, done: "Prepared | None" = None) -> Non
         held = f"{meta.kind}, {size:.0f} bytes a pair"
     known = f" ({done.cached:,} from the cache)" if done and done.cached else ""
     rate = (done.encoded if done else count) / max(seconds, 1e-9)
-    typer.echo(f"{count:,} pairs{known}, {held}, {seconds:.1f} s, {rate:.0f} pairs/s -> {address}", err=True)
+    was_finished = version_before > 0 and _version(address) == version_before
+    told = " (finished before)" if was_finished else f"{known}, {held}, {seconds:.1f} s, {rate:.0f} pairs/s"
+    typer.echo(f"{counted(count, 'pair')}{told} -> {address}", err=True)

@@ -1,7 +1,7 @@
 """relvec models, fetch, merge and export: which models there are, bring one here, write one in another form."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -53,26 +53,36 @@ def fetch(model: Annotated[str, typer.Argument(help="A model name or a hub id.")
 def merge(
     models: Annotated[list[str], typer.Argument(help="One or more models: names, folders or hub ids.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the new model.")],
-    lora: Annotated[int, typer.Option(help="Write an adapter of this rank over the base; 0 for plain weights.")] = 0,
+    lora: Annotated[
+        int, typer.Option(min=0, help="Write an adapter of this rank over the base; 0 for plain weights.")
+    ] = 0,
 ) -> None:
     """Write a model as plain weights that load anywhere, or the mean of several; with --lora, as a small adapter."""
     from relvec.model.adapter import holds
     from relvec.model.merging import average
-    from relvec.model.saving import check_no_model
+    from relvec.model.saving import finished_run
     from relvec.model.torch_backend import TorchRelBERT
+    from relvec.storage.job import job_of
+    from relvec.storage.lock import writing
 
     for model in models:
         if holds(output, model):
             raise RelvecError(f"{output} holds {model}, or what it stands on; choose another output.")
-    check_no_model(output)
-    merged = average([TorchRelBERT.from_pretrained(model, device="cpu") for model in models])
-    merged.name = output.name
-    if lora:
-        from relvec.training.adapters import save_over_base
+    loaded = [TorchRelBERT.from_pretrained(model, device="cpu") for model in models]
+    job = job_of("merge", [model.fingerprint for model in loaded], lora)
+    with writing(output):
+        if finished_run(output, job):
+            typer.echo(f"{output} was finished before", err=True)
+        else:
+            merged = average(loaded)
+            merged.name = output.resolve().name
+            merged.training_record |= {"run": {"job": job}}
+            if lora:
+                from relvec.training.adapters import save_over_base
 
-        save_over_base(merged, models[0], lora, output)
-    else:
-        merged.save_pretrained(output)
+                save_over_base(merged, models[0], lora, output)
+            else:
+                merged.save_pretrained(output)
     typer.echo(str(output))
 
 
@@ -84,22 +94,31 @@ def export(
 ) -> None:
     """Write a whole model, without its base: as ONNX for other programs, as int8 to take little room, or as both."""
     from relvec.model.adapter import holds
-    from relvec.model.saving import check_no_model
+    from relvec.model.saving import finished_run
+    from relvec.storage.job import job_of
+    from relvec.storage.lock import writing
 
     if not onnx and not int8:
         raise RelvecError("There is no form to export to; add --onnx or --int8 (`relvec merge` writes plain weights).")
     if holds(output, model):
         raise RelvecError(f"{output} holds {model}, or what it stands on; choose another output.")
-    check_no_model(output)
+    whole: Any
+    save: Any
     if onnx:
         from relvec.model.onnx_backend.export import export_onnx
         from relvec.model.onnx_backend.model import OnnxRelBERT
 
-        export_onnx(OnnxRelBERT.from_pretrained(model, dtype="int8" if int8 else "float32"), output)
+        whole, save = OnnxRelBERT.from_pretrained(model, dtype="int8" if int8 else "float32"), export_onnx
     else:
         from relvec.model.torch_backend import TorchRelBERT
 
-        whole = TorchRelBERT.from_pretrained(model, device="cpu")
-        whole.name = output.name
-        whole.save_int8(output)
+        whole, save = TorchRelBERT.from_pretrained(model, device="cpu"), TorchRelBERT.save_int8
+    job = job_of("export", whole.fingerprint, onnx, int8)
+    with writing(output):
+        if finished_run(output, job):
+            typer.echo(f"{output} was finished before", err=True)
+        else:
+            whole.name = output.resolve().name
+            whole.training_record |= {"run": {"job": job}}
+            save(whole, output)
     typer.echo(str(output))

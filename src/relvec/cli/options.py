@@ -142,6 +142,6 @@ def _option(field: Any) -> Any:
     names = [name for name in [field.json_schema_extra["option"]] if name]
     is_list = get_origin(field.annotation) in (list, tuple)
     is_told = field.default_factory is None and field.default not in (None, "") and not is_list
-    help_text = f"{field.description[0].upper()}{field.description[1:]}.".replace("[", r"\[")  # no markup of rich
+    help_text = f"{field.description[0].upper()}{field.description[1:]}."
     kind = list[str] if is_list else field.annotation
     return Annotated[kind | None, typer.Option(*names, help=help_text, show_default=is_told and str(field.default))]

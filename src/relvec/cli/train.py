@@ -56,7 +56,8 @@ def train(
         course = run.train(recipe, output, data_dir)
         before, after, step = course.first["valid loss"], course.best["valid loss"], course.best_step
         found = {"output": str(output), "validation_loss_before": before, "validation_loss": after, "step": step}
-        note = f"validation loss {before:.4f} -> {after:.4f} at step {step} -> {output}"
+        known = " (finished before)" if course.was_finished else ""
+        note = f"validation loss {before:.4f} -> {after:.4f} at step {step}{known} -> {output}"
     run.leave_processes()
     if os.environ.get("RANK", "0") == "0":  # of several processes that share a run, one prints
         show(json, found, *tables, note=note)

@@ -19,12 +19,13 @@ from relvec.io.files import expanded
 from relvec.model.adapter import check_beside_base
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.relation_model import BATCH_SIZE, PromptedRelBERT, RelBERT
-from relvec.model.saving import check_no_model
+from relvec.model.saving import check_model_output
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 from relvec.similarity import normalized
+from relvec.storage.job import job_of
 from relvec.training.encoder_training import EncoderTraining, seconds_of
-from relvec.training.loop import CHECKPOINT_NAME, Course, NamedScores, job_of
+from relvec.training.loop import Course, NamedScores
 
 BATCHES_SORTED_TOGETHER = 32
 STATIC = "static"
@@ -54,7 +55,7 @@ class Distiller(EncoderTraining):
         output = Path(output)
         if settings.lora_rank:
             check_beside_base(base, output, "adapter")
-        check_no_model(output, (CHECKPOINT_NAME,))
+        check_model_output(output)
         self.token_ids = student.token_ids(pool.train, truncate=True)
         self.batches = LengthBatches(list(map(len, self.token_ids)), settings.batch_size, settings.seed)
         steps = settings.steps or math.ceil(settings.epochs * self.batches.steps_per_epoch)

@@ -10,7 +10,7 @@ from relvec.data.overlap import benchmark_pairs, inflected, pairs_for_testing, u
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import DEFAULT_SOURCE, describe, load
 from relvec.distillation.wordnet import read_wordnet
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, counted
 from relvec.io.files import expanded
 from relvec.io.tables import read_pairs
 from relvec.pairs import Pair
@@ -87,7 +87,8 @@ def make_pool(sources: Sources, seed: int = 0) -> Pool:
     pairs = {**own, **more}
     if len(pairs) < FEWEST:
         fix = "give more with --pairs, --data or --wordnet"
-        raise RelvecError(f"There are {len(pairs)} pairs to learn from and {FEWEST} are needed; {fix}.")
+        problem = f"There is too little to learn from: {counted(len(pairs), 'pair')} where {FEWEST} are needed"
+        raise RelvecError(f"{problem}; {fix}.")
     shuffled = _shuffled(list(pairs.values()), round(sources.shuffled * len(pairs)), known, benchmarks, draw)
     pairs |= shuffled
     keys = list(pairs)

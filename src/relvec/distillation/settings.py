@@ -18,7 +18,7 @@ class DistillationSettings(Settings):
     steps: int = setting(0, "how many steps to train, in place of epochs", ge=0)
     epochs: float = setting(5.0, "how often each pair is met", ge=0)
     batch_size: int = setting(128, "pairs in a step", ge=2)
-    lora_rank: int = setting(0, "the rank of the adapter; 0 trains all weights", ge=0, option="--lora")
+    lora_rank: int = setting(0, "the rank of the adapter; 0 trains all weights", "--lora", ge=0, le=4096)
     learning_rate: float = setting(
         lambda known: 1e-3 if known["lora_rank"] else 1e-4,
         "the highest learning rate; unless given, 1e-3 for an adapter",

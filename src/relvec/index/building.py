@@ -1,7 +1,7 @@
 """Index folders from long lists of pairs or from vectors made before, and their vectors for others."""
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,14 @@ from relvec.index.pair_index import PairIndex
 from relvec.index.shard_vectors import ShardVectors
 from relvec.index.vector_store import VectorRows, VectorStore, training_sample
 from relvec.index.vocabulary import PairVocabulary, distinct_pairs
-from relvec.io.files import written_whole
+from relvec.io.files import checksum
 from relvec.io.tables import tsv_cell
-from relvec.io.vectors import check_output, read_pair_file, write_pair_file
+from relvec.io.vectors import check_output, fill_pair_file, read_pair_file
 from relvec.model.cached_vectors import ModelVectors, Prepared
 from relvec.model.model_check import ModelCheck, check_same_model
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.pairs import Pair
+from relvec.storage.job import job_of, written_once
 from relvec.storage.lock import writing
 
 SAMPLED = 16
@@ -38,7 +39,7 @@ def build_index(
     batch_size: int = BATCH_SIZE,
     truncate: bool = False,
 ) -> Prepared:
-    """Encode pairs and write their index, replacing one that is there; `relations` names the relation of each pair.
+    """Encode pairs and write their index, unless it is there; `relations` names the relation of each pair.
 
     With `shorter`, the index keeps vectors of so many dimensions, by a projection that is fitted to them.
 
@@ -51,9 +52,12 @@ def build_index(
     distinct, labels = distinct_pairs(pairs, relations)
     check_kind(kind, len(distinct)).check_size(len(distinct), model.dim)
     vectors = ModelVectors(model, batch_size=batch_size)
-    with _new_index(folder):
+    job = job_of("build", vectors.fingerprint, distinct, labels, kind, shorter)
+    with _new_index(folder, job) as is_finished:
+        if is_finished:
+            return Prepared(0, len(distinct))
         prepared = vectors.prepare(distinct, truncate=truncate)
-        _write(folder, distinct, labels, vectors.rows(distinct), ModelCheck.of(model), kind, shorter)
+        _write(folder, distinct, labels, vectors.rows(distinct), ModelCheck.of(model), kind, shorter, job)
     return prepared
 
 
@@ -69,16 +73,21 @@ def index_shards(
     (2, [('Paris', 'France'), ('cup', 'tea')])
     """
     found = ShardVectors(Manifest.read(str(shards)))
-    with _new_index(folder):
-        _write(folder, found.pairs, found.relations, found, found.made_by, kind, shorter)
+    job = job_of("shards", found.made_by, found.pairs, found.relations, kind, shorter)
+    with _new_index(folder, job) as is_finished:
+        if not is_finished:
+            _write(folder, found.pairs, found.relations, found, found.made_by, kind, shorter, job)
     return found
 
 
-def _new_index(address: str | Path) -> AbstractContextManager[None]:
-    """The lock of an index folder; Milvus has its own."""
+@contextmanager
+def _new_index(address: str | Path, job: str) -> Iterator[bool]:
+    """The lock of an index folder, and whether this very job has made it already; Milvus has its own."""
     if storage.is_milvus(address):
-        return nullcontext()
-    return storage.writing_index(Path(address).resolve(), wait=False)
+        yield False
+        return
+    with storage.writing_index(Path(address).resolve(), wait=False):
+        yield storage.is_finished(Path(address), job)
 
 
 def _write(
@@ -89,12 +98,13 @@ def _write(
     made_by: ModelCheck,
     kind: str,
     shorter: int | None,
+    job: str,
 ) -> None:
     """Write the index of distinct pairs, inside `_new_index`."""
     chosen = check_kind(kind, len(pairs))
     if not storage.is_milvus(address):
         store = VectorStore.of(vectors, chosen, shorter)
-        PairIndex(store, PairVocabulary.of(pairs, relations), made_by).write(Path(address).resolve())
+        PairIndex(store, PairVocabulary.of(pairs, relations), made_by).write(Path(address).resolve(), job)
         return
     from relvec.index.milvus import MilvusIndex
 
@@ -142,16 +152,19 @@ def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: 
     >>> import_index("vectors.npz", "my.index", model=model)
     2
     """
-    found = read_pair_file(path)
-    check_kind(kind, len(found.pairs))
-    first = {pair: row for row, pair in reversed(list(enumerate(found.pairs)))}
-    rows = sorted(first.values())
-    sample = [rows[at] for at in np.linspace(0, len(rows) - 1, min(SAMPLED, len(rows))).astype(int)]
-    check_same_model(model, [found.pairs[row] for row in sample], found.vectors[sample], str(path), least=ALIKE)
-    vectors = found.vectors if len(rows) == len(found.vectors) else found.vectors[rows]
-    pairs, relations = [found.pairs[row] for row in rows], [found.relations[row] for row in rows]
-    with _new_index(folder):
-        _write(folder, pairs, relations, vectors, ModelCheck.of(model), kind, None)
+    job = job_of("import", model.fingerprint, checksum(Path(path)), kind)
+    with _new_index(folder, job) as is_finished:
+        if is_finished:
+            return storage.read_meta(Path(folder)).count
+        found = read_pair_file(path)
+        check_kind(kind, len(found.pairs))
+        first = {pair: row for row, pair in reversed(list(enumerate(found.pairs)))}
+        rows = sorted(first.values())
+        sample = [rows[at] for at in np.linspace(0, len(rows) - 1, min(SAMPLED, len(rows))).astype(int)]
+        check_same_model(model, [found.pairs[row] for row in sample], found.vectors[sample], str(path), least=ALIKE)
+        vectors = found.vectors if len(rows) == len(found.vectors) else found.vectors[rows]
+        pairs, relations = [found.pairs[row] for row in rows], [found.relations[row] for row in rows]
+        _write(folder, pairs, relations, vectors, ModelCheck.of(model), kind, None, job)
     return len(pairs)
 
 
@@ -167,15 +180,15 @@ def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = 
     """
     check_output(Path(path))
     pairs, columns = index.pairs.pairs(), {"relation": index.pairs.all_relations()}
-    with writing(path):
+    with writing(path), written_once(path) as partial:
         if index.is_exact or model is None:
-            write_pair_file(path, pairs, index.vectors, columns)
+            fill_pair_file(partial, pairs, index.vectors, columns)
             return
         index.check_model(model)
         vectors = ModelVectors(model)
         vectors.prepare(pairs)
         rows = vectors.rows(pairs, normalize=True)
-        write_pair_file(path, pairs, lambda start, stop: rows[start:stop], columns)
+        fill_pair_file(partial, pairs, lambda start, stop: rows[start:stop], columns)
 
 
 def export_pairs(index: PairIndex, path: str | Path) -> None:
@@ -188,5 +201,5 @@ def export_pairs(index: PairIndex, path: str | Path) -> None:
     """
     rows = zip(index.pairs.pairs(), index.pairs.all_relations(), strict=True)
     lines = "".join(f"{tsv_cell(head)}\t{tsv_cell(tail)}\t{tsv_cell(relation)}\n" for (head, tail), relation in rows)
-    with writing(path), written_whole(Path(path)) as partial:
+    with writing(path), written_once(path) as partial:
         partial.write_text("head\ttail\trelation\n" + lines, encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, counted
 from relvec.index.kinds import check_kind
 from relvec.index.storage import IndexMeta, index_folder, is_milvus, read_folder, read_meta, write_folder, writing_index
 from relvec.index.vector_store import ROWS_PER_STEP, VectorRows, VectorStore
@@ -154,9 +154,9 @@ class PairIndex:
             yield index
             index.write(target)
 
-    def write(self, folder: Path) -> IndexMeta:
+    def write(self, folder: Path, job: str = "") -> IndexMeta:
         """What `save` does, for a caller that holds the lock (`storage.writing_index`) already."""
-        return write_folder(folder, self._vectors, self.pairs, self.made_by)
+        return write_folder(folder, self._vectors, self.pairs, self.made_by, job)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -335,7 +335,7 @@ class PairIndex:
             raise RelvecError("This index was opened for reading; open it with PairIndex.editing to change it.")
 
     def __repr__(self) -> str:
-        held = f"{len(self):,} pairs, {self.dim} dimensions, kind={self.kind!r}"
+        held = f"{counted(len(self), 'pair')}, {self.dim} dimensions, kind={self.kind!r}"
         return f"PairIndex({held}, model={self.made_by.model!r})"
 
 

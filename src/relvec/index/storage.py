@@ -17,9 +17,11 @@ from relvec.errors import RelvecError, one_of
 from relvec.index.kinds import KINDS
 from relvec.index.vector_store import VectorStore
 from relvec.index.vocabulary import PairVocabulary
-from relvec.io.files import written_whole
+from relvec.io.checksums import check_files
+from relvec.io.files import checksum, written_whole
 from relvec.model.model_check import ModelCheck
 from relvec.storage import lock
+from relvec.storage.job import check_job
 
 META = "meta.json"
 LOCKS = ("lock", f".{META}.lock")  # the first is that of older versions
@@ -32,7 +34,10 @@ REBUILD = "build the index again"
 
 
 class IndexMeta(ModelCheck):
-    """What meta.json says: which model made the vectors, how they are held, and how large the two files are."""
+    """What meta.json says: which model made the vectors, how they are held, and what the two files are.
+
+    Indexes of older versions have no checksums. `job` is what made the index; it is empty once that was changed.
+    """
 
     dim: Annotated[int, Field(ge=1)]
     kind: Annotated[str, AfterValidator(lambda name: one_of("index kind", name, KINDS))]
@@ -40,6 +45,9 @@ class IndexMeta(ModelCheck):
     version: int
     vectors_bytes: int
     pairs_bytes: int
+    vectors_sha256: str = ""
+    pairs_sha256: str = ""
+    job: str = ""
     format: Literal[1] = 1
 
     def vectors_file(self, folder: Path) -> Path:
@@ -47,6 +55,11 @@ class IndexMeta(ModelCheck):
 
     def pairs_file(self, folder: Path) -> Path:
         return folder / f"pairs-{self.version}.npz"
+
+    def check_files(self, folder: Path, *, every: bool = False) -> int:
+        """Refuse files that are not what was stored, and return how many were read."""
+        files = {self.vectors_file(folder): self.vectors_sha256, self.pairs_file(folder): self.pairs_sha256}
+        return check_files(files if self.vectors_sha256 else {}, folder / META, REBUILD, every=every)
 
 
 Stored = tuple[IndexMeta, VectorStore, PairVocabulary]
@@ -62,16 +75,14 @@ def index_folder(given: str | Path | None) -> Path:
     return BUNDLED if given is None else Path(given)
 
 
-def check_unused(folder: str | Path) -> None:
-    """A new index takes the place of no other, unless that one is broken; Milvus asks for itself."""
-    if is_milvus(folder):
-        return
+def is_finished(folder: Path, job: str) -> bool:
+    """Whether this very job has made the index of a folder; another is refused, and a broken one counts as none."""
     try:
-        read_folder(Path(folder), mapped=True)
+        meta, _, _ = read_folder(folder, mapped=True)
     except RelvecError:
-        return
-    fix = "choose another output, add to it with `relvec index add`, or remove it"
-    raise RelvecError(f"{folder} holds an index already; {fix}.")
+        return False
+    check_job(meta.job == job, folder)
+    return True
 
 
 def read_meta(folder: Path) -> IndexMeta:
@@ -101,6 +112,7 @@ def _opened(folder: Path, meta: IndexMeta, mapped: bool) -> Stored:
     for path, size in files:
         if _size(path) != size:
             raise RelvecError(f"{path} is missing or cut short; {REBUILD}.")
+    meta.check_files(folder)
     vectors = VectorStore.read(meta.vectors_file(folder), KINDS[meta.kind], mapped=mapped)
     pairs = PairVocabulary.read(meta.pairs_file(folder))
     if not len(vectors) == len(pairs) == meta.count or vectors.dim != meta.dim:
@@ -121,7 +133,9 @@ def writing_index(folder: Path, *, wait: bool = True) -> Iterator[None]:
             folder.rmdir()  # only if nothing was written
 
 
-def write_folder(folder: Path, vectors: VectorStore, pairs: PairVocabulary, made_by: ModelCheck) -> IndexMeta:
+def write_folder(
+    folder: Path, vectors: VectorStore, pairs: PairVocabulary, made_by: ModelCheck, job: str = ""
+) -> IndexMeta:
     """Write the next version; call it inside `writing_index`."""
     version = 1 + max((_version(file) for file in folder.glob("vectors-*.faiss")), default=0)
     files = folder / f"vectors-{version}.faiss", folder / f"pairs-{version}.npz"
@@ -138,9 +152,12 @@ def write_folder(folder: Path, vectors: VectorStore, pairs: PairVocabulary, made
         version=version,
         vectors_bytes=files[0].stat().st_size,
         pairs_bytes=files[1].stat().st_size,
+        vectors_sha256=checksum(files[0]),
+        pairs_sha256=checksum(files[1]),
+        job=job,
     )
     with written_whole(folder / META) as path:
-        path.write_text(json.dumps(meta.as_dict(), indent=2) + "\n", encoding="utf-8")
+        path.write_text(meta.to_json(), encoding="utf-8")
     for old in list(folder.iterdir()):
         if OF_A_VERSION.fullmatch(old.name) and old not in files:
             with suppress(OSError):  # some systems keep a file that a reader has open; the next writer removes it

@@ -142,7 +142,8 @@ def folder_written_whole(path: str | Path, stale: Collection[str] = (), first: C
                 is_replaced = old.name in first and (partial / old.name).exists()
                 if not old.is_dir() and not is_replaced:
                     old.unlink(missing_ok=True)
-            for file in sorted(partial.iterdir(), key=lambda file: file.name not in first):
+            # In the order in which they were written: checksums, which say that all is there, come last.
+            for file in sorted(partial.iterdir(), key=lambda file: (file.name not in first, file.stat().st_mtime_ns)):
                 file.chmod(0o666 & ~_umask())  # some writers keep files to their owner
                 file.replace(target / file.name)
     finally:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from relvec.errors import RelvecError, needed_for
-from relvec.io.files import expanded, read_lines
+from relvec.io.files import expanded, read_lines, unpacked
 from relvec.pairs import Pair, as_pair, as_word, column_names, column_values, pair_columns, parse_pair, table_columns
 
 RELATION_COLUMNS = ("relation", "predicate")
@@ -109,6 +109,27 @@ def read_related_pairs(source: Any) -> list[tuple[Pair, str]]:
     return [(row.pair(), row.relation()) for row in read_rows(source)]
 
 
+def read_pairs_and_columns(source: Any) -> tuple[list[Pair], dict[str, list[Any]]]:
+    r"""Pairs, and what else the table says of each, such as an id, by lower-cased column name.
+
+    >>> _ = Path("pairs.tsv").write_text("id\thead\ttail\n7\tParis\tFrance\n")
+    >>> read_pairs_and_columns("pairs.tsv")
+    ([('Paris', 'France')], {'id': ['7']})
+    """
+    rows = list(read_rows(source))
+    words = {"vector", *(name for row in rows for name in pair_columns(row.values) or ())}
+    names = dict.fromkeys(name for row in rows for name in row.values if name not in words)
+    return [row.pair() for row in rows], {name: _alike([row.values.get(name) for row in rows]) for name in names}
+
+
+def _alike(values: list[Any]) -> list[Any]:
+    """Numbers as they are; texts, and values of several kinds, as texts."""
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) == 1 and kinds <= {int, float, bool}:
+        return values
+    return ["" if value is None else str(value) for value in values]
+
+
 def kind_of(path: str | Path) -> str:
     """The file ending that tells how to read it.
 
@@ -162,7 +183,8 @@ def _csv_cells(lines: list[str], name: str) -> Iterator[tuple[int, list[str]]]:
             yield rows.line_num, row
             start = rows.line_num + 1
     except csv.Error as error:
-        raise RelvecError(f"{name}, line {start}: a quote is not closed ({error}); close it, or double it.") from error
+        problem = f"{name}, line {start}: a quote is not closed, or a word is too long ({error})"
+        raise RelvecError(f"{problem}; close or double the quote, or shorten the word.") from error
 
 
 def _read_tsv(lines: list[str], name: str) -> Iterator[Row]:
@@ -219,8 +241,9 @@ def _filled(lines: list[str], name: str) -> Iterator[tuple[str, str]]:
 def _json(line: str, where: str = "") -> Any:
     try:
         return json.loads(line)
-    except json.JSONDecodeError as error:
-        raise RelvecError(f"{where}not JSON ({error.msg}); write one object or list a line.") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        reason = getattr(error, "msg", "too deep")
+        raise RelvecError(f"{where}not JSON ({reason}); write one object or list a line.") from error
 
 
 def _words(where: str, pair: Pair) -> Row:
@@ -245,10 +268,12 @@ def pyarrow() -> tuple[Any, Any]:
 def read_parquet(path: Path) -> Any:
     """The file as a `pyarrow.Table`."""
     arrow, parquet = pyarrow()
+    with unpacked(path):
+        pass  # it is there and can be read: what is wrong from here on is in the file
     try:
         return parquet.read_table(path)
     except (arrow.ArrowException, OSError) as error:
-        raise RelvecError(f"{path} is no whole parquet file ({error}); check the path, or write it again.") from error
+        raise RelvecError(f"{path} is no whole parquet file ({error}); write it again.") from error
 
 
 def is_vectors(column: Any) -> bool:

@@ -64,10 +64,15 @@ def write_pair_file(path: str | Path, pairs: Sequence[Pair], rows: RowsOf, colum
     >>> Path("vectors.jsonl").read_text()
     '{"head": "cup", "tail": "tea", "vector": [1.0, 1.0]}\\n'
     """
-    kind = check_output(Path(path))
-    more = {name: column for name, column in (columns or {}).items() if any(value != "" for value in column)}
+    check_output(Path(path))
     with written_whole(path) as partial:
-        kind.write(partial, pairs, rows, more)
+        fill_pair_file(partial, pairs, rows, columns)
+
+
+def fill_pair_file(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns | None = None) -> None:
+    """What `write_pair_file` does, for a caller that has a file to write to."""
+    more = {name: column for name, column in (columns or {}).items() if any(value != "" for value in column)}
+    _format_of(path).write(path, pairs, rows, more)
 
 
 def _words(pairs: Sequence[Pair]) -> dict[str, Sequence[Any]]:

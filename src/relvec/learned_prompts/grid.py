@@ -14,9 +14,9 @@ from relvec.learned_prompts.settings import AutoPromptSettings, PromptSettings, 
 from relvec.model.adapter import check_beside_base
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import Lengths, PromptResult
+from relvec.storage.job import job_of
 from relvec.storage.journal import Journal, check_own
 from relvec.storage.lock import writing
-from relvec.training.loop import job_of
 
 METHODS: dict[str, tuple[Callable[[PromptTask, bool | None], PromptResult], type[PromptSettings]]] = {
     "autoprompt": (autoprompt, AutoPromptSettings),
@@ -50,7 +50,27 @@ def search(
     fingerprint = _checked_base(base, grid, relations)
     iterations = chosen.pop("iterations", None)  # more of them continue a search
     check_own(folder, GRID_NAME, (PICTURE_NAME,))
-    journal = Journal(folder / GRID_NAME, job_of(method, fingerprint, list(relations), sorted(chosen.items())))
+    job = job_of(method, fingerprint, list(relations), sorted(chosen.items()))
+    options = {"source": source, "device": device, "show_progress": show_progress, **settings}
+    with writing(folder):
+        results = _learn_all(method, base, relations, grid, Journal(folder / GRID_NAME, job), iterations, options)
+        training = {str(result.lengths): result.train_loss for result in results}
+        validation = {str(result.lengths): result.validation_loss for result in results}
+        draw_losses(folder / PICTURE_NAME, "triggers before, between and after the words", training, validation)
+    return sorted(results, key=lambda result: result.validation_loss)
+
+
+def _learn_all(
+    method: str,
+    base: str,
+    relations: Sequence[RatedRelation],
+    grid: Sequence[Lengths],
+    journal: Journal,
+    iterations: int | None,
+    options: Mapping[str, Any],
+) -> list[PromptResult]:
+    """The prompts of a grid, and those of other lengths that the journal knows."""
+    folder = journal.path.parent
     with journal.damage_noticed():
         done = {entry["lengths"] for entry in journal.entries}
     results = []
@@ -60,17 +80,13 @@ def search(
         if saved and saved.settings.get("iterations") == iterations:
             results.append(saved)
             continue
-        options = {"source": source, "device": device, "show_progress": show_progress, **settings}
         learned = learn(method, base, relations, lengths, place, **options)
         journal.add({"lengths": str(lengths), "validation_loss": learned.validation_loss, "text": learned.text})
         results.append(learned)
     for other in sorted(done - {str(lengths) for lengths in grid}):
         if found := PromptResult.found_in(prompt_folder(folder, Lengths.parse(other))):
             results.append(found)
-    training = {str(result.lengths): result.train_loss for result in results}
-    validation = {str(result.lengths): result.validation_loss for result in results}
-    draw_losses(folder / PICTURE_NAME, "triggers before, between and after the words", training, validation)
-    return sorted(results, key=lambda result: result.validation_loss)
+    return results
 
 
 def learn(

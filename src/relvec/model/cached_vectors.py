@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
-from relvec.io.vectors import check_output, write_pair_file
+from relvec.io.vectors import Columns, check_output, fill_pair_file
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.pairs import Pair, as_pairs
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors, normalized
 from relvec.storage.cache import Cache
+from relvec.storage.job import check_job, written_once
 from relvec.storage.lock import writing
 
 PAIRS_PER_STEP = 512  # some seconds of work on two cores: what a kill may lose
@@ -123,8 +124,6 @@ class ModelVectors:
         if not pairs:
             return {}
         vectors = self.model.encode(pairs, batch_size=self._batch_size, truncate=True)
-        if not np.isfinite(vectors).all():
-            raise RelvecError(f"{self.name} gives vectors that are not finite; its weights are damaged: get it anew.")
         made = {_key(pair): vector.astype("<f4").tobytes() for pair, vector in zip(pairs, vectors, strict=True)}
         self._cache.add(made)
         return made
@@ -161,6 +160,7 @@ def embed_to_file(
     pairs: Any,
     output: str | Path,
     *,
+    columns: Columns | None = None,
     batch_size: int = BATCH_SIZE,
     normalize: bool = False,
     truncate: bool = False,
@@ -168,7 +168,8 @@ def embed_to_file(
 ) -> Prepared:
     """Write the vectors of `pairs` to a file, in the format of its ending (`relvec.io.vectors` lists them).
 
-    `pairs` are those that `encode` takes, except prototypes. Memory holds a few thousand vectors at a time.
+    `pairs` are those that `encode` takes, except prototypes; `columns` are what else to write of each, by name. Memory
+    holds a few thousand vectors at a time. A file of other vectors is spared.
 
     >>> from relvec import RelBERT
     >>> model = RelBERT.from_pretrained(tiny_model)
@@ -184,8 +185,9 @@ def embed_to_file(
     if not listed:
         raise RelvecError("There is no pair to encode; give at least one.")
     vectors = ModelVectors(model, batch_size=batch_size, show_progress=show_progress)
-    with writing(target):
+    with writing(target), written_once(target) as partial:
+        check_job(not target.exists() or not vectors.missing(listed), target)  # now, not after hours of encoding
         prepared = vectors.prepare(listed, truncate=truncate)
         rows = vectors.rows(listed, normalize=normalize)
-        write_pair_file(target, listed, lambda start, stop: rows[start:stop])
+        fill_pair_file(partial, listed, lambda start, stop: rows[start:stop], columns)
     return prepared

@@ -187,6 +187,9 @@ class RelBERT(ABC):
         relations = _as_list(pairs)
         distinct = list(dict.fromkeys(pair for relation in relations for pair in _pairs_of(relation)))
         encoded = self._encode_distinct(distinct, batch_size, truncate, show_progress)
+        if not np.isfinite(encoded).all():
+            problem = f"{self.name} gives vectors that are not finite: its weights are damaged, or its numbers overflow"
+            raise RelvecError(f"{problem}; check it with `relvec verify`, or use float32.")
         row_of = {pair: row for row, pair in enumerate(distinct)}
         if any(isinstance(relation, Prototype) for relation in relations):
             rows = [[row_of[pair] for pair in _pairs_of(relation)] for relation in relations]

@@ -2,15 +2,19 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relvec.errors import RelvecError
+from relvec.io.checksums import CHECKSUMS_NAME, check_folder
 from relvec.model.quantization import INT8_WEIGHTS
+from relvec.model.stored import relbert_config
 from relvec.progress import quiet_transformers
+from relvec.storage.job import check_job
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -40,6 +44,7 @@ MODEL_FILES = (
     "merges.txt",
     "sentencepiece.bpe.model",
     "spiece.model",
+    CHECKSUMS_NAME,
 )
 
 
@@ -56,12 +61,18 @@ def check_model_output(folder: Path) -> None:
         raise RelvecError(f"{folder} has a {other.name} that is no model's; choose another folder, or move it away.")
 
 
-def check_no_model(folder: Path, own_files: Sequence[str] = ()) -> None:
-    """A run does not replace the model of a folder, unless one of its own files says that it has been there."""
+def finished_run(folder: Path, job: str, own_files: Sequence[str] = ()) -> dict[str, Any]:
+    """What the model of a folder says of this very job, which has made it; empty where there is none yet.
+
+    The model of another job is refused, unless one of `own_files` says that a run is at work there.
+    """
     check_model_output(folder)
-    is_own = any((folder / name).exists() for name in own_files)
-    if not is_own and any((folder / name).exists() for name in CONFIGS):
-        raise RelvecError(f"{folder} holds a model already; choose another output, or remove it.")
+    if any((folder / name).exists() for name in own_files) or not any((folder / name).exists() for name in CONFIGS):
+        return {}
+    stored = relbert_config(folder) if (folder / "config.json").is_file() else None
+    run: dict[str, Any] = stored.training.get("run", {}) if stored else {}
+    check_job(run.get("job") == job, folder)
+    return run if check_folder(folder, every=True) else {}  # without checksums, a kill came before the last file
 
 
 def _has_entry(path: Path, entry: str) -> bool:
@@ -72,8 +83,17 @@ def _has_entry(path: Path, entry: str) -> bool:
     return isinstance(settings, dict) and entry in settings
 
 
+def check_finite(weights: "Mapping[str, Tensor]") -> None:
+    """Weights that are no numbers are never an output."""
+    for name, weight in weights.items():
+        if not weight.isfinite().all():
+            problem = f"The weight {name} is not finite: what it was made of is damaged, or training went astray"
+            raise RelvecError(f"{problem}; check what it was made of with `relvec verify`.")
+
+
 def save_encoder(encoder: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", folder: Path) -> None:
     """Write a plain encoder folder: safetensors, configuration, tokenizer."""
+    check_finite(encoder.state_dict())
     with quiet_transformers():
         encoder.save_pretrained(folder)
     save_tokenizer(tokenizer, folder)

@@ -116,6 +116,7 @@ class StaticRelBERT(RelBERT):
         """Write config.json, a vocabulary, the table in bytes, the network in float16, and a card."""
         from safetensors.numpy import save_file
 
+        from relvec.io.checksums import write_checksums
         from relvec.io.files import folder_written_whole
         from relvec.model.card import model_card
         from relvec.model.saving import CONFIGS, MODEL_FILES, check_model_output
@@ -131,6 +132,7 @@ class StaticRelBERT(RelBERT):
             (partial / "vocab.txt").write_text("\n".join(self.words.vocabulary) + "\n", encoding="utf-8")
             save_file({TABLE: table, SCALES: scales, **network}, partial / "model.safetensors")
             (partial / "README.md").write_text(model_card(self), encoding="utf-8")
+            write_checksums(partial)
 
     @property
     def dim(self) -> int:

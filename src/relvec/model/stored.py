@@ -9,9 +9,12 @@ from pydantic import Field
 
 from relvec.errors import RelvecError
 from relvec.hub.models import resolve
+from relvec.io.checksums import check_folder
 from relvec.model.adapter import adapters_and_base
 from relvec.prompts import DEFAULT_TEMPLATE, Template
 from relvec.settings import Settings
+
+MOST_LAYERS = 1000
 
 
 class RelbertConfig(Settings, extra="ignore", coerce_numbers_to_str=False):
@@ -48,11 +51,16 @@ class StoredModel:
     def find(
         cls, model: str | Path, revision: str | None = None, show_progress: bool | None = None, layers: int = 0
     ) -> Self:
-        """A model by name, folder or hub id, perhaps its lowest `layers` only; what is not here yet is fetched."""
+        """A model by name, folder or hub id, perhaps its lowest `layers` only; what is not here yet is fetched.
+
+        A file that is not what was stored is refused.
+        """
         folder = resolve(model, revision, show_progress)
         config = read_config(folder)
         changes = _fewer_layers(config, layers) if layers else {}
         adapters, base = adapters_and_base(folder, show_progress)
+        for each in dict.fromkeys((folder, *adapters, base)):
+            check_folder(each)
         return cls(Path(model).name, folder, config | changes, relbert_config(folder), adapters, base, changes)
 
     @property
@@ -80,7 +88,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     """The content of a folder's config.json."""
     path = folder / "config.json"
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        config = dict(json.loads(path.read_text(encoding="utf-8")))
+        if config.get("num_hidden_layers", 0) > MOST_LAYERS:  # torch would make them all before it looks at the weights
+            raise ValueError(f"it has {config['num_hidden_layers']} layers")
+        return config
     except (OSError, TypeError, ValueError) as error:
         raise RelvecError(f"{path} describes no encoder ({error}); use a folder of transformers.") from error
 

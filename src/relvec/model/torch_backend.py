@@ -16,13 +16,14 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from relvec.errors import RelvecError
+from relvec.io.checksums import write_checksums
 from relvec.io.files import folder_written_whole
 from relvec.model.card import model_card
 from relvec.model.loading import load_config, load_tokenizer, load_weights, pick_device, token_limit
 from relvec.model.merging import merge_adapter
 from relvec.model.quantization import INT8_WEIGHTS, quantized_tensors
 from relvec.model.relation_model import BATCH_SIZE, PromptedRelBERT, RelBERT, batches_by_length
-from relvec.model.saving import CONFIGS, MODEL_FILES, check_model_output, save_encoder, save_tokenizer
+from relvec.model.saving import CONFIGS, MODEL_FILES, check_finite, check_model_output, save_encoder, save_tokenizer
 from relvec.model.stored import StoredModel
 from relvec.pooling import pool
 from relvec.prompts import DEFAULT_TEMPLATE, Template
@@ -105,6 +106,7 @@ class TorchRelBERT(PromptedRelBERT):
         with folder_written_whole(target, stale=MODEL_FILES, first=CONFIGS) as partial:
             save_encoder(self.encoder, self.tokenizer, partial)
             (partial / "README.md").write_text(model_card(self), encoding="utf-8")
+            write_checksums(partial)
 
     def save_int8(self, folder: str | Path) -> None:
         """Write the whole model with weights of one byte: a quarter of the size, for relvec alone."""
@@ -112,6 +114,7 @@ class TorchRelBERT(PromptedRelBERT):
 
         target = Path(folder)
         check_model_output(target)
+        check_finite(self.encoder.state_dict())
         weights = {name: weight.detach().float().cpu().numpy() for name, weight in self.encoder.named_parameters()}
         config = json.dumps(self.full_config(), indent=2, ensure_ascii=False)
         with folder_written_whole(target, stale=MODEL_FILES, first=CONFIGS) as partial:
@@ -119,6 +122,7 @@ class TorchRelBERT(PromptedRelBERT):
             save_tokenizer(self.tokenizer, partial)
             (partial / "config.json").write_text(config + "\n", encoding="utf-8")
             (partial / "README.md").write_text(model_card(self), encoding="utf-8")
+            write_checksums(partial)
 
     def full_config(self) -> dict[str, Any]:
         """The encoder's configuration with the prompt and pooling in it, as config.json holds it."""

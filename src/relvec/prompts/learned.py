@@ -1,6 +1,5 @@
 """A learned prompt: its lengths, what its search found, and the folder in which it is stored."""
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -119,7 +118,7 @@ class PromptResult(Settings):
         """Write prompt.json, which `relvec train --prompt` reads."""
         Path(folder).mkdir(parents=True, exist_ok=True)
         with written_whole(Path(folder) / PROMPT_NAME) as partial:
-            partial.write_text(json.dumps(self.as_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            partial.write_text(self.to_json(), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

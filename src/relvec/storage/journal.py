@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from relvec.errors import RelvecError
+from relvec.settings import sealed, unsealed
+from relvec.storage.job import check_job
 
 HISTORY_NAME = "history.jsonl"
 
@@ -25,29 +27,29 @@ def check_own(folder: Path, journal: str, made: Sequence[str]) -> None:
 class Journal:
     """The entries of a run; the first line of the file is a checksum of its job. A line counts once it is whole.
 
+    Every other line has a checksum, but for those of older versions.
+
     >>> Journal("history.jsonl", job="a").add({"loss": 0.5})
     >>> Journal("history.jsonl", job="a").entries
     [{'loss': 0.5}]
     """
 
     def __init__(self, path: str | Path, job: str) -> None:
-        self._path = Path(path)
+        self.path = Path(path)
         header = _line({"job": job})
         with self._usable():
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            content = self._path.read_bytes() if self._path.exists() else b""
-        if not content.startswith(header) and not header.startswith(content):
-            problem = f"{self._path} belongs to a run with another base, other settings or other data"
-            raise RelvecError(f"{problem}; remove it, or choose another output.")
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            content = self.path.read_bytes() if self.path.exists() else b""
+        check_job(content.startswith(header) or header.startswith(content), self.path)
         whole = content[: content.rfind(b"\n") + 1]
         self.entries: list[Entry] = []
         with self.damage_noticed():
-            self.entries += map(json.loads, whole.removeprefix(header).splitlines())
+            self.entries += map(unsealed, map(json.loads, whole.removeprefix(header).splitlines()))
         # Written with the first entry: before it there is nothing to resume.
         self._header = b"" if whole else header
         if len(whole) < len(content):
             with self._usable():
-                os.truncate(self._path, len(whole))
+                os.truncate(self.path, len(whole))
 
     @contextmanager
     def damage_noticed(self) -> Iterator[None]:
@@ -55,13 +57,13 @@ class Journal:
         try:
             yield
         except (KeyError, TypeError, ValueError) as error:
-            problem = f"{self._path} is damaged (an entry makes no sense: {error!r})"
+            problem = f"{self.path} is damaged (an entry makes no sense: {error!r})"
             raise RelvecError(f"{problem}; remove it to start again.") from error
 
     def add(self, entry: Entry) -> None:
         """Append an entry to the file."""
-        with self._usable(), self._path.open("ab") as file:
-            file.write(self._header + _line(entry))
+        with self._usable(), self.path.open("ab") as file:
+            file.write(self._header + _line(sealed(entry)))
         self._header = b""
         self.entries.append(entry)
 
@@ -70,7 +72,7 @@ class Journal:
         try:
             yield
         except OSError as error:
-            problem = f"Cannot write {self._path}: {error.strerror}"
+            problem = f"Cannot write {self.path}: {error.strerror}"
             raise RelvecError(f"{problem}; free space, or choose another output.") from error
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from relvec.errors import RelvecError
+from relvec.model.saving import finished_run
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.storage.lock import writing
 from relvec.training.adapters import add_lora, save_adapter
@@ -48,9 +49,11 @@ class EncoderTraining(Loop):
         """What the model card says about the training."""
 
     def fit(self, show_progress: bool | None = None) -> Course:
-        """Train, keep the weights of the best evaluation, and save the model to the output folder."""
-        self.check_disk()
+        """Train, keep the weights of the best evaluation, and save the model, unless this run has been finished."""
         with writing(self.output) if self.is_main else nullcontext():
+            if finished := finished_course(self.output, self.job):
+                return finished
+            self.check_disk()
             course = self.run(show_progress)
             put_back(self.weights, self.best)
             if self.is_main:
@@ -60,7 +63,7 @@ class EncoderTraining(Loop):
 
     def save(self, course: Course) -> None:
         """Write the trained model: an adapter for LoRA, a plain encoder otherwise."""
-        self.model.training_record = self.record(course)
+        self.model.training_record = self.record(course) | run_record(self.job, course)
         self.model.name = self.output.resolve().name
         if self.adapter is None:
             self.model.save_pretrained(self.output)
@@ -83,11 +86,25 @@ class EncoderTraining(Loop):
 
     def estimated_seconds(self, step: Callable[[], object], step_pairs: int, evaluated_pairs: int) -> float:
         """What the run will take, from the time of one step; the weights stay as they are."""
+        finished_course(self.output, self.job)
         self.check_disk()
         step_seconds = seconds_of(step)
         self.optimizer.zero_grad()
         evaluation_seconds = step_seconds / 3 * evaluated_pairs / step_pairs  # it has no backward pass
         return self.steps * step_seconds + (1 + self.steps // self.evaluate_every) * evaluation_seconds
+
+
+def run_record(job: str, course: Course) -> dict[str, Any]:
+    """What a trained model says of its run, by which `finished_course` knows it again."""
+    return {"run": {"job": job, "step": course.best_step, "first": course.first, "best": course.best}}
+
+
+def finished_course(output: Path, job: str) -> Course | None:
+    """What is known of a run that an earlier call has finished, or None; the model of another run is refused."""
+    run = finished_run(output, job, (CHECKPOINT_NAME,))
+    if not run:
+        return None
+    return Course(scores={0: run["first"], run["step"]: run["best"]}, best_step=run["step"], was_finished=True)
 
 
 def seconds_of(work: Callable[[], object]) -> float:

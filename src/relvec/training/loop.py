@@ -4,9 +4,9 @@ Fine-tuning, distillation, P-tuning and the fine-tuned classifier are subclasses
 are. Whatever is random in a step depends on the seed and the step alone, so a resumed run ends as an undisturbed one.
 """
 
-import hashlib
 import math
 import time
+import zipfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +22,7 @@ from transformers import get_scheduler
 from relvec.errors import RelvecError
 from relvec.io.files import written_whole
 from relvec.progress import progress_bar
+from relvec.storage.job import check_job
 
 CHECKPOINT_NAME = "checkpoint.pt"
 VERSION = 2  # of what a run stores
@@ -40,6 +41,7 @@ class Course:
     best_step: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     seconds: float = field(default=0.0, compare=False)
+    was_finished: bool = False  # by an earlier call, of which only the first and the best scores are known
 
     @property
     def first(self) -> NamedScores:
@@ -85,7 +87,7 @@ class Loop(ABC):
         self.weights = {name: weight for name, weight in weights if weight.requires_grad}
         self.steps, self.evaluate_every = steps, evaluate_every
         self.optimizer = torch.optim.AdamW(self.weights.values(), lr=learning_rate, weight_decay=weight_decay)
-        self.checkpoint, self._job = checkpoint, job
+        self.checkpoint, self.job = checkpoint, job
         self.course = Course()
         self.best: Mapping[str, Tensor] = {}
         kind, special = {
@@ -173,7 +175,7 @@ class Loop(ABC):
             "weights": kept(self.weights),
             "best": dict(self.best),
             "optimizer": self.optimizer.state_dict(),
-            "job": self._job,
+            "job": self.job,
             "version": VERSION,
         }
         try:
@@ -189,13 +191,13 @@ class Loop(ABC):
         if self.checkpoint is None or not self.checkpoint.is_file():
             return
         try:
+            with zipfile.ZipFile(self.checkpoint) as archive:
+                is_whole = archive.testzip() is None  # torch does not look at its checksums
             state: dict[str, Any] = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
-            job = {VERSION: state["job"]}[state["version"]]
+            job = {(VERSION, True): state["job"]}[state["version"], is_whole]
         except Exception as error:  # what torch raises for a file that is not its own is no closed list
             raise RelvecError(f"{self.checkpoint} is no checkpoint of a run; remove it to start again.") from error
-        if job != self._job:
-            problem = f"{self.checkpoint} belongs to a run with another base, other settings or other data"
-            raise RelvecError(f"{problem}; remove it, or choose another output.")
+        check_job(job == self.job, self.checkpoint)
         self.course = Course(**{**state["course"], "counts": Counter(state["course"]["counts"])})
         self.best = state["best"]
         put_back(self.weights, state["weights"])
@@ -228,12 +230,3 @@ def _log(folder: Path | None) -> Iterator[Callable[[str, float, int], object]]:
     writer: Any = SummaryWriter(str(folder))
     yield lambda name, value, step: writer.add_scalar(name.replace(" ", "/"), value, step)
     writer.close()
-
-
-def job_of(*decisive: object) -> str:
-    """A checksum of all that decides a run, by which it is known again.
-
-    >>> job_of("minilm", 80) == job_of("minilm", 90)
-    False
-    """
-    return hashlib.sha256(repr(decisive).encode()).hexdigest()

@@ -48,7 +48,7 @@ class Recipe(Settings):
         16, "with triples: triples in a step, to which those within the batch are added", ge=2
     )
 
-    lora_rank: int = setting(16, "the rank of the adapter; 0 trains all weights", "--lora", ge=0)
+    lora_rank: int = setting(16, "the rank of the adapter; 0 trains all weights", "--lora", ge=0, le=4096)
     frozen_layers: int = setting(
         0, "the embeddings and so many lowest layers stay as they are; needs `lora_rank` 0", ge=0
     )
@@ -134,28 +134,3 @@ def recipe_record(recipe: Recipe, steps: int) -> dict[str, Any]:
     usual = Recipe().as_dict()
     settings = {name: value for name, value in recipe.as_dict().items() if value or value != usual[name]}
     return settings | {"steps": steps, "seed": recipe.seed}
-
-
-def is_recipe_of(recipe: Recipe, saved: Mapping[str, Any]) -> bool:
-    """Whether a model that stores `saved` was trained by this recipe.
-
-    >>> is_recipe_of(Recipe(), recipe_record(Recipe(), 150)), is_recipe_of(Recipe(), recipe_record(Recipe(), 9))
-    (True, False)
-    """
-    steps = recipe.steps if recipe.epochs <= 0 else saved.get("steps", 0)
-    wanted = recipe_record(recipe, steps)
-    usual = Recipe().as_dict()
-    # Older records left out whatever is 0 or false, and lack settings that came later.
-    told = {name: value for name, value in wanted.items() if name in saved or (value and value != usual[name])}
-    return bool(saved) and saved == told
-
-
-def saved_recipe(folder: Path) -> dict[str, Any]:
-    """The recipe that the model of a folder stores; empty without a model, or without a record."""
-    from relvec.model.stored import relbert_config
-
-    if not (folder / "config.json").is_file():
-        return {}
-    settings = relbert_config(folder)
-    recipe: dict[str, Any] = settings.training.get("recipe", {}) if settings else {}
-    return recipe

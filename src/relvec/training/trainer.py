@@ -25,11 +25,12 @@ from relvec.model.adapter import check_beside_base
 from relvec.model.saving import check_model_output
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
+from relvec.storage.job import job_of
 from relvec.training.encoder_training import EncoderTraining
 from relvec.training.gradients import drops_units, gradients_by_threads
-from relvec.training.loop import CHECKPOINT_NAME, Course, NamedScores, job_of
+from relvec.training.loop import Course, NamedScores
 from relvec.training.losses import LOSSES, make_loss
-from relvec.training.recipe import Recipe, is_recipe_of, recipe_record, saved_recipe
+from relvec.training.recipe import Recipe, recipe_record
 from relvec.training.samplers import RelationBatches, Sampler, TripleBatches, validation_batch
 from relvec.training.scrambling import Scrambler
 
@@ -52,7 +53,7 @@ class Trainer(EncoderTraining):
         excluded: Collection[Pair] = (),
     ) -> None:
         self.model, self.recipe, self.output = model, recipe, expanded(output)
-        self.relations = train
+        self.relations, self.valid = train, valid
         self._language_model = model.language_model or recipe.base
         self._check_output()
         # A pair that is too long for the model is found now, not at its step.
@@ -88,13 +89,9 @@ class Trainer(EncoderTraining):
         )
 
     def _check_output(self) -> None:
-        """A run must not replace its base, files that are no model's, or a finished model of another recipe."""
+        """A run must not replace its base, or files that are no model's."""
         check_beside_base(self.recipe.base, self.output, "adapter" if self.recipe.lora_rank else "training")
         check_model_output(self.output)
-        saved = {} if (self.output / CHECKPOINT_NAME).exists() else saved_recipe(self.output)
-        if saved and not is_recipe_of(self.recipe, saved):
-            problem = f"{self.output} holds a finished model of another recipe"
-            raise RelvecError(f"{problem}; choose another output, or remove it.")
 
     def _make_sampler(self, relations: Sequence[RatedRelation], scrambler: Scrambler) -> Sampler:
         recipe = self.recipe
@@ -173,18 +170,22 @@ class Trainer(EncoderTraining):
 
     def plan(self) -> dict[str, float]:
         """Count the run and estimate its seconds; the weights stay as they are."""
-        train, batch, valid_pairs = self.relations, self.sampler(0), len(self.validation.pairs)
+        train, batch, evaluated_pairs = self.relations, self.sampler(0), len(self.validation.pairs)
         return {
             "relations": len(train),
             "categories": len({relation.category for relation in train if relation.category}),
-            "train_pairs": len({pair for relation in train for pair in (*relation.positives, *relation.negatives)}),
-            "valid_pairs": valid_pairs,
+            "train_pairs": _distinct_pairs(train),
+            "valid_pairs": _distinct_pairs(self.valid),  # an evaluation encodes training pairs besides
             "steps": self.steps,
             "pairs_per_step": len(batch.pairs),
             "triples_per_step": len(batch.triples),
             "trainable_parameters": self.trainable_parameters,
-            "seconds": self.estimated_seconds(lambda: self.gradients(1), len(batch.pairs), valid_pairs),
+            "seconds": self.estimated_seconds(lambda: self.gradients(1), len(batch.pairs), evaluated_pairs),
         }
+
+
+def _distinct_pairs(relations: Sequence[RatedRelation]) -> int:
+    return len({pair for relation in relations for pair in (*relation.positives, *relation.negatives)})
 
 
 def freeze_layers(model: TorchRelBERT, count: int) -> None:

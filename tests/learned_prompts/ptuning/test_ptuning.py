@@ -204,7 +204,7 @@ def test_a_model_that_is_no_prompt_is_not_replaced(
 ) -> None:
     model = Path(shutil.copytree(tiny_folder, tmp_path / "my-model"))
     before = sorted(path.name for path in model.iterdir())
-    with pytest.raises(RelvecError, match="my-model holds a model already; choose another output"):
+    with pytest.raises(RelvecError, match="my-model belongs to a run with another base"):
         ptune(tiny_folder, relations, LENGTHS, model, **QUICK)
     assert sorted(path.name for path in model.iterdir()) == before
 

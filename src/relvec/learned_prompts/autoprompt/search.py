@@ -24,8 +24,8 @@ from relvec.model.torch_backend import TorchRelBERT
 from relvec.progress import progress_bar
 from relvec.prompts.learned import PromptResult, readable
 from relvec.prompts.template import MASK, Template
+from relvec.storage.job import job_of
 from relvec.storage.journal import HISTORY_NAME, Entry, Journal
-from relvec.training.loop import job_of
 
 AT_ONCE = 8  # candidates: enough to fill the cores, few enough to lose if the search is killed
 

@@ -16,10 +16,11 @@ from relvec.learned_prompts.objective import PromptObjective, check_finite
 from relvec.learned_prompts.prompt_task import PromptTask
 from relvec.learned_prompts.ptuning.prompt_tuner import PromptTuner
 from relvec.learned_prompts.settings import PTuningSettings
-from relvec.model.saving import check_no_model
+from relvec.model.saving import finished_run
 from relvec.prompts.learned import PromptResult
+from relvec.storage.job import job_of
 from relvec.storage.journal import HISTORY_NAME, Journal
-from relvec.training.loop import CHECKPOINT_NAME, Loop, NamedScores, job_of
+from relvec.training.loop import CHECKPOINT_NAME, Loop, NamedScores
 from relvec.training.samplers import TripleBatches
 
 
@@ -32,12 +33,12 @@ def ptune(task: PromptTask, show_progress: bool | None = None) -> PromptResult:
     """
     chosen, output, model = task.settings, task.output, task.model
     assert isinstance(chosen, PTuningSettings)
-    check_no_model(output, (HISTORY_NAME, CHECKPOINT_NAME))
     sampler = TripleBatches(split(task.relations, "train"), chosen.triples_per_batch, chosen.seed)
     steps = chosen.steps or math.ceil(chosen.epochs * sampler.steps_per_epoch)
     task.stored["steps"] = steps
     decisive = (steps, chosen.learning_rate, chosen.triples_per_batch, chosen.evaluate_every, chosen.seed)
     job = job_of(model.fingerprint, decisive, list(task.relations))
+    finished_run(output, job, (HISTORY_NAME, CHECKPOINT_NAME))  # the journal knows more of a finished one
     journal = Journal(output / HISTORY_NAME, job)
     if journal.entries and not (output / CHECKPOINT_NAME).exists() and (saved := PromptResult.found_in(output)):
         found = saved.model_copy(update={"settings": {**saved.settings, **task.stored}, "history": journal.entries})

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from string import Template
 
+from relvec.io.checksums import write_checksums
 from relvec.io.files import folder_written_whole
 from relvec.model.onnx_backend.model import OnnxRelBERT
 from relvec.model.saving import CONFIGS, MODEL_FILES, check_model_output
@@ -58,7 +59,7 @@ def export_onnx(model: OnnxRelBERT, folder: str | Path) -> None:
     >>> from relvec.model.onnx_backend.model import OnnxRelBERT
     >>> export_onnx(OnnxRelBERT.from_pretrained("relvec-small"), "for-others")
     >>> sorted(file.name for file in Path("for-others").iterdir())
-    ['README.md', 'config.json', 'model.onnx', 'tokenizer.json', 'tokenizer_config.json']
+    ['README.md', 'checksums.sha256', 'config.json', 'model.onnx', 'tokenizer.json', 'tokenizer_config.json']
     """
     target = Path(folder)
     check_model_output(target)
@@ -66,9 +67,11 @@ def export_onnx(model: OnnxRelBERT, folder: str | Path) -> None:
         shutil.copyfile(model.graph, partial / GRAPH)
         for name in TOKENIZER:
             shutil.copyfile(model.stored.base / name, partial / name)
-        config = json.dumps(model.stored.config, indent=2, ensure_ascii=False)
+        told = {**model.stored.config.get("relbert_config", {}), "training": model.training_record}
+        config = json.dumps({**model.stored.config, "relbert_config": told}, indent=2, ensure_ascii=False)
         (partial / "config.json").write_text(config + "\n", encoding="utf-8")
         (partial / "README.md").write_text(readme(model), encoding="utf-8")
+        write_checksums(partial)
 
 
 def readme(model: OnnxRelBERT) -> str:

@@ -1,0 +1,45 @@
+"""The same command again: it resumes if it was broken off, does nothing if it is done, and spares another's output.
+
+A job is known by a checksum of all that decides it. A journal, a checkpoint, an index and a trained model have that
+checksum; a file of vectors is known by its own bytes.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from relvec.errors import RelvecError
+from relvec.io.files import checksum, written_whole
+
+
+def job_of(*decisive: object) -> str:
+    """A checksum of all that decides a run, by which it is known again.
+
+    >>> job_of("minilm", 80) == job_of("minilm", 90)
+    False
+    """
+    return hashlib.sha256(repr(decisive).encode()).hexdigest()
+
+
+def check_job(is_same: bool, output: str | Path) -> None:
+    """Refuse an output that another job has begun or made."""
+    if not is_same:
+        problem = f"{output} belongs to a run with another base, other settings or other data"
+        raise RelvecError(f"{problem}; remove it, or choose another output.")
+
+
+@contextmanager
+def written_once(path: str | Path) -> Iterator[Path]:
+    """As `written_whole`, for a file that is the whole output: one that has other bytes is spared.
+
+    >>> for text in ("tea", "tea", "wine"):
+    ...     with written_once("words.txt") as partial:
+    ...         _ = partial.write_text(text)
+    Traceback (most recent call last):
+    relvec.errors.RelvecError: words.txt belongs to a run with another base, other settings or other data; ...
+    """
+    target = Path(path)
+    with written_whole(target) as partial:
+        yield partial
+        check_job(not target.exists() or checksum(target) == checksum(partial), target)
