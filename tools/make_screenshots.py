@@ -22,11 +22,10 @@ COMPARE = (
 WIDE, PHONE = (1100, 800), (390, 844)
 
 PICTURES = {
-    "light": (PAIR, "light", WIDE),
-    "dark": (PAIR, "dark", WIDE),
-    "phone": (PAIR, "light", PHONE),
+    "pair": (PAIR, "light", WIDE),
     "analogy": (ANALOGY, "light", WIDE),
-    "compare": (COMPARE, "light", WIDE),
+    "compare": (COMPARE, "dark", WIDE),
+    "phone": (ANALOGY, "light", PHONE),
 }
 
 
@@ -59,7 +58,7 @@ def take(browser: Browser, port: int, name: str) -> None:
         device_scale_factor=1.5,
     )
     page.goto(f"http://127.0.0.1:{port}/{address}")
-    page.wait_for_load_state("networkidle")
+    page.wait_for_load_state("networkidle", timeout=300_000)
     page.evaluate("document.activeElement.blur()")
     page.screenshot(path=IMAGES / f"serve-{name}.png", full_page=True)
     page.close()

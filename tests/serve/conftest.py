@@ -16,6 +16,9 @@ import pytest
 import uvicorn
 
 from relvec import PairIndex, RelBERT
+from relvec.data.sources import load
+from relvec.naming import Catalogue
+from relvec.naming.building import build_catalogue
 from relvec.pairs import Pair
 from relvec.serve.app import Limits, create_app
 from relvec.serve.batching import Batching
@@ -72,9 +75,18 @@ class Client:
         return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
 
 
+@pytest.fixture(scope="session")
+def catalogue(tiny_folders: Callable[[str], Path]) -> Catalogue:
+    """Names of a few relations for the tiny model."""
+    model = RelBERT.from_pretrained(tiny_folders("mpnet"), backend="numpy")
+    return build_catalogue(load("bundled")[:12], lambda pairs: model.encode(pairs, truncate=True))
+
+
 @pytest.fixture
-def model(tiny_folders: Callable[[str], Path]) -> RelBERT:
-    return RelBERT.from_pretrained(tiny_folders("mpnet"), backend="numpy")
+def model(tiny_folders: Callable[[str], Path], catalogue: Catalogue) -> RelBERT:
+    model = RelBERT.from_pretrained(tiny_folders("mpnet"), backend="numpy")
+    model.catalogue = catalogue
+    return model
 
 
 @dataclass

@@ -8,6 +8,7 @@ import pytest
 
 from relvec import PairIndex, RelBERT
 from relvec.index import complete
+from relvec.naming import Catalogue
 from relvec.serve import models
 from relvec.serve.batching import Batching
 from relvec.serve.errors import RefusedError
@@ -58,6 +59,32 @@ def test_complete_gives_words(client: Any, model: RelBERT, index: PairIndex) -> 
     assert [found["word"] for found in answer["words"]] == [word for word, _ in expected]
 
 
+def test_explain_says_of_each_pair_what_the_model_says(client: Any, model: RelBERT) -> None:
+    answer = client.ask("/explain", {"pairs": [":".join(pair) for pair in PAIRS], "top": 3}).json
+    for pair, found in zip(PAIRS, answer["explanations"], strict=True):
+        expected = model.explain(pair, top=3)
+        assert (found["head"], found["tail"]) == pair
+        assert [each["sentence"] for each in found["relations"]] == [each.sentence for each in expected]
+        assert found["relations"][0]["probability"] == pytest.approx(expected[0].probability, abs=1e-4)
+        assert found["relations"][0]["reversed"] == expected[0].is_reversed
+        assert found["relatedness"] == pytest.approx(model.relatedness(pair), abs=1e-4)
+
+
+def test_the_map_has_every_relation_at_its_distance(client: Any, model: RelBERT, catalogue: Catalogue) -> None:
+    places = client.ask("/map", {"pair": "Paris:France"}).json["relations"]
+    forward = [place for place in places if not place["reversed"]]
+    assert {place["name"] for place in places} == {relation.name for relation in catalogue.relations}
+    nearest = next(place for place in places if place["rank"] == 0)
+    likeliest = model.explain(("Paris", "France"), top=1)[0]
+    assert (nearest["name"], nearest["reversed"]) == (likeliest.relation, likeliest.is_reversed)
+    drawn = [np.hypot(place["x"], place["y"]) for place in forward]
+    assert max(drawn) <= 1.001
+    point = catalogue.space(model.encode([("Paris", "France")]))
+    rows = {catalogue.relations[n].name: row for row, n in enumerate(catalogue.prototypes.relations[: len(forward)])}
+    true = [np.linalg.norm(catalogue.prototypes.means[rows[place["name"]]] - point) for place in forward]
+    assert np.argsort(drawn).tolist() == np.argsort(true).tolist()
+
+
 def test_the_client_of_openai_gets_vectors(client: Any, model: RelBERT) -> None:
     asked = openai.OpenAI(base_url=f"{client.url}/v1", api_key="any")
     for options in ({}, {"encoding_format": "float"}):  # by itself it asks for base64
@@ -81,6 +108,8 @@ def test_models_are_listed_and_chosen_by_name(serving: Any, tiny: RelBERT, model
         vectors = client.ask("/embed", {"pairs": ["cup:tea"], "model": "tiny-roberta"}).json["vectors"]
         np.testing.assert_allclose(vectors, tiny.encode([("cup", "tea")]), atol=1e-5)
         assert client.ask("/neighbours", {"pairs": ["cup:tea"]}).problem == (422, "invalid_field", "model")
+        unnamed = {"pairs": ["cup:tea"], "model": "tiny-roberta"}
+        assert client.ask("/explain", unnamed).problem == (422, "invalid_field", "model")
 
 
 def test_an_index_goes_to_the_model_that_made_it(

@@ -7,12 +7,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 
 from relvec import PairIndex, RelBERT
+from relvec.naming import Catalogue
 
 EXAMPLES = 25
 """Of each endpoint, as many that are allowed and as many that are not."""
 
 
-def test_every_answer_is_as_documented(serving: Any, tiny: RelBERT) -> None:
+def test_every_answer_is_as_documented(serving: Any, tiny: RelBERT, catalogue: Catalogue) -> None:
+    tiny.catalogue = catalogue
     # It has tokens for all letters, but takes fewer of them than a word may have letters.
     tiny.token_ids = lambda pairs, truncate=False: type(tiny).token_ids(tiny, pairs, True)  # type: ignore[method-assign]
     index = PairIndex.of(tiny, [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea")])

@@ -21,8 +21,10 @@ from relvec import __version__
 from relvec.errors import RelvecError
 from relvec.index import complete
 from relvec.index.pair_index import RERANKED
+from relvec.naming import Catalogue
 from relvec.pairs import Pair
 from relvec.serve import schemas
+from relvec.serve.chart import chart
 from relvec.serve.errors import HANDLERS, RefusedError, documented
 from relvec.serve.limits import Admission, Guard
 from relvec.serve.metrics import Metrics
@@ -134,6 +136,54 @@ async def solve(body: schemas.SolveRequest, request: Request, service: Shared) -
     return schemas.SolveAnswer(
         model=served.name, answer=solution.answer, choice=body.choices[solution.answer], scores=list(solution.scores)
     )
+
+
+@api.post("/explain", summary="How the two words of a pair are related, in words")
+async def explain(body: schemas.ExplainRequest, request: Request, service: Shared) -> schemas.ExplainAnswer:
+    served = service.models.get(body.model)
+    catalogue, pairs = served.needed_catalogue(), _pairs(body.pairs)
+    service.admit(request, "pairs", len(pairs))
+    vectors = await service.vectors(served, pairs, "pairs")
+    return await service.in_thread(lambda: _explained(served.name, catalogue, pairs, vectors, body.top))
+
+
+def _explained(
+    name: str, catalogue: Catalogue, pairs: Sequence[Pair], vectors: Vectors, top: int
+) -> schemas.ExplainAnswer:
+    rows = zip(pairs, catalogue.explain(pairs, vectors, top), catalogue.related(vectors), strict=True)
+    explained = [
+        schemas.PairExplained(
+            head=head,
+            tail=tail,
+            relatedness=float(related),
+            relations=[
+                schemas.RelationFound(
+                    name=each.relation,
+                    sentence=each.sentence,
+                    probability=each.probability,
+                    reversed=each.is_reversed,
+                    examples=[schemas.Words(head=head, tail=tail) for head, tail in each.examples],
+                )
+                for each in found
+            ],
+        )
+        for (head, tail), found, related in rows
+    ]
+    return schemas.ExplainAnswer(model=name, explanations=explained)
+
+
+@api.post("/map", summary="Where a pair lies among relations, for a picture")
+async def map_relations(body: schemas.MapRequest, request: Request, service: Shared) -> schemas.MapAnswer:
+    served = service.models.get(body.model)
+    catalogue = served.needed_catalogue()
+    service.admit(request, "pair", 1)
+    vectors = await service.vectors(served, [body.pair.pair], "pair")
+    places = await service.in_thread(lambda: chart(catalogue, vectors[0]))
+    relations = [
+        schemas.RelationPlaced(name=name, x=x, y=y, rank=rank, reversed=is_reversed)
+        for name, x, y, rank, is_reversed in places
+    ]
+    return schemas.MapAnswer(model=served.name, relations=relations)
 
 
 @api.post("/neighbours", summary="The pairs of the index whose relation is most alike")

@@ -9,6 +9,7 @@ import numpy as np
 from relvec.errors import RelvecError, did_you_mean
 from relvec.index import PairIndex
 from relvec.model.relation_model import RelBERT
+from relvec.naming import Catalogue
 from relvec.pairs import Pair
 from relvec.serve.batching import Batcher, Batching
 from relvec.serve.errors import RefusedError
@@ -36,6 +37,7 @@ class Served:
         self.index = index
         self.batcher = Batcher(model, metrics, batching)
         self.model = self.batcher.shared_model(timeout_seconds)
+        self.catalogue = model.catalogue_at_hand
         self._canary = self.batcher.submit([CANARY], is_canary=True).result(timeout_seconds)
         self._canary_time = time.monotonic()
         if index is not None:
@@ -57,6 +59,12 @@ class Served:
         if self.index is None:
             raise RefusedError(422, f"{self.name} has no index here; ask another model of /models.", field="model")
         return self.index
+
+    def needed_catalogue(self) -> Catalogue:
+        if self.catalogue is None:
+            message = f"{self.name} has no names of relations; ask another model of /models."
+            raise RefusedError(422, message, field="model")
+        return self.catalogue
 
 
 class Models:

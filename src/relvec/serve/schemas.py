@@ -88,6 +88,15 @@ class NeighboursRequest(Request):
     shared_words: bool = Field(False, description="Also pairs that share a word with the examples.")
 
 
+class ExplainRequest(Request):
+    pairs: PairsGiven = Field(description="Each is explained by itself.")
+    top: Annotated[int, Field(ge=1, le=20, description="How many relations of a pair."), _whole] = 5
+
+
+class MapRequest(Request):
+    pair: PairGiven
+
+
 class CompleteRequest(Request):
     pair: PairGiven = Field(description="a:b of a:b :: c:?")
     head: Word = Field(description="c of a:b :: c:?")
@@ -142,6 +151,41 @@ class NeighbourFound(BaseModel):
 class NeighboursAnswer(BaseModel):
     model: str
     neighbours: list[NeighbourFound]
+
+
+class RelationFound(BaseModel):
+    name: str
+    sentence: str = Field(description="The relation with the two words in it.")
+    probability: float
+    reversed: bool = Field(description="Whether the relation, and the sentence, lead from tail to head.")
+    examples: list[Words]
+
+
+class PairExplained(BaseModel):
+    head: str
+    tail: str
+    relatedness: float = Field(description="The probability that the two stand in any relation at all.")
+    relations: list[RelationFound]
+
+
+class ExplainAnswer(BaseModel):
+    model: str
+    explanations: list[PairExplained]
+
+
+class RelationPlaced(BaseModel):
+    name: str
+    x: float
+    y: float
+    rank: int | None = Field(description="0 for the likeliest; null for those that are not among the nearest.")
+    reversed: bool
+
+
+class MapAnswer(BaseModel):
+    model: str
+    relations: list[RelationPlaced] = Field(
+        description="The pair is at (0, 0), each relation at its true distance, the farthest at 1."
+    )
 
 
 class WordFound(BaseModel):

@@ -45,7 +45,7 @@ function heatMap(given, similarities) {
 }
 
 function cell(score, isSelf, title) {
-  const found = make("td", { textContent: number(score), title, className: isSelf ? "self" : score > 0.62 ? "strong" : "" });
+  const found = make("td", { textContent: number(score), title, className: isSelf ? "self" : score > 0.8 ? "strong" : "" });
   found.style.background = `rgb(var(--accent-rgb) / ${Math.max(0, score) ** 1.6})`;
   return found;
 }

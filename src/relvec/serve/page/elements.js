@@ -10,7 +10,7 @@ export function make(tag, properties = {}, ...children) {
 // CSS custom sizes are set from here, since the page allows no style attributes.
 export function bar(share) {
   const found = make("span", { className: "bar" });
-  found.style.width = `${Math.max(0, share) * 100}%`;
+  found.style.width = `calc((100% - 3.4rem) * ${Math.max(0, share)})`; // the rest is for the number
   return found;
 }
 

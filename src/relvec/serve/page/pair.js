@@ -50,7 +50,7 @@ function place(name) {
 
 // Not every model has an index, or names for relations: then that part of the entry is left out.
 const lacking = (name) => (problem) => {
-  if (problem.field !== "model" && problem.status !== 404) throw problem;
+  if (problem.field !== "model") throw problem;
   section.querySelector(name).hidden = true;
 };
 
@@ -66,7 +66,7 @@ function senses({ relations, relatedness }, pair) {
 function sense({ name, sentence, probability, examples, reversed }) {
   const chance = make("span", { className: "chance", title: `probability ${number(probability)}` }, make("span"));
   chance.firstChild.style.width = `${probability * 100}%`;
-  const like = examples.flatMap((example, place) => [place ? ", " : "", make("a", { href: linkTo(example), textContent: written(example) })]);
+  const like = examples.slice(0, 3).flatMap((example, place) => [place ? ", " : "", make("a", { href: linkTo(example), textContent: written(example) })]);
   const told = [chance, `${Math.round(probability * 100)} % · ${name.replaceAll("-", " ")}`];
   if (reversed) told.push(" · ", make("span", { className: "turned", textContent: "the other way round" }));
   if (like.length) told.push(" · as ", ...like);

@@ -26,8 +26,9 @@ export function draw(figure, { relations }, pair) {
   svg.append(shape("circle", { cx: MIDDLE.x, cy: MIDDLE.y, r: 10, class: "ring" }));
   dot(svg, MIDDLE, 5.5, "here", written(pair));
   figure.querySelector("div").replaceChildren(svg); // text is measured once it is on the page
-  const taken = [...near.map((relation) => around(place(relation), 4)), around(MIDDLE, 11)];
-  label(svg, MIDDLE, written(pair), "here", taken, 13);
+  const taken = [around(MIDDLE, 11)];
+  label(svg, MIDDLE, written(pair), "here", taken, 13); // it may cover a dot, the others may not
+  taken.push(...near.map((relation) => around(place(relation), 4)));
   near.forEach((relation, rank) => label(svg, place(relation), named(relation), rank === 0 ? "best" : "", taken, 7));
   figure.querySelector("figcaption").textContent = `${written(pair)} among ${relations.length} relations, each as far from it as its pairs are on average; those alike lie on one side.`;
 }
