@@ -10,11 +10,13 @@ from relvec.similarity import Scoring
 LONGEST_WORD = 200
 MOST_FOUND = 100
 
-_WORD = {"type": "string", "minLength": 1, "maxLength": LONGEST_WORD, "pattern": r"\S"}
+_LETTER = r"[^\s:\x1c-\x1f\x85]"  # what Python takes for space is more than what JSON Schema does
+_NOT_EMPTY = r"[^\s\x1c-\x1f\x85]"
+_WORD = {"type": "string", "minLength": 1, "maxLength": LONGEST_WORD, "pattern": _NOT_EMPTY}
 _PAIR: dict[str, Any] = {
     "title": "Pair",
     "anyOf": [
-        {"type": "string", "maxLength": 2 * LONGEST_WORD, "pattern": r"^[^:]*[^:\s][^:]*:[^:]*[^:\s][^:]*$"},
+        {"type": "string", "maxLength": 2 * LONGEST_WORD, "pattern": f"^[^:]*{_LETTER}[^:]*:[^:]*{_LETTER}[^:]*$"},
         {
             "type": "object",
             "properties": {"head": _WORD, "tail": _WORD},
@@ -33,7 +35,7 @@ class Closed(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-Word = Annotated[str, Field(min_length=1, max_length=LONGEST_WORD, pattern=r"\S"), AfterValidator(as_word)]
+Word = Annotated[str, Field(min_length=1, max_length=LONGEST_WORD, pattern=_NOT_EMPTY), AfterValidator(as_word)]
 
 
 class Words(Closed):
