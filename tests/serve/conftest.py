@@ -111,7 +111,7 @@ def watched(model: RelBERT) -> Watched:
             raise MemoryError
         return model._encode_distinct(pairs, *options)
 
-    found.model._encode_distinct = encode  # type: ignore[method-assign]
+    found.model._encode_distinct = encode  # type: ignore[method-assign, assignment]
     return found
 
 

@@ -87,7 +87,8 @@ def test_the_map_has_every_relation_at_its_distance(client: Any, model: RelBERT,
 
 def test_the_client_of_openai_gets_vectors(client: Any, model: RelBERT) -> None:
     asked = openai.OpenAI(base_url=f"{client.url}/v1", api_key="any")
-    for options in ({}, {"encoding_format": "float"}):  # by itself it asks for base64
+    choices: list[Any] = [{}, {"encoding_format": "float"}]  # by itself it asks for base64
+    for options in choices:
         one = asked.embeddings.create(model="tiny-mpnet", input="Paris:France", **options)
         np.testing.assert_allclose(one.data[0].embedding, model.encode(("Paris", "France")), atol=1e-5)
     several: Any = ["Paris:France", {"head": "cup", "tail": "tea"}]
