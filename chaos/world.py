@@ -35,7 +35,7 @@ WHEEL = {
     "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     "RECORD": "",
 }
-UNTIMED = ("seconds", "checksum")  # what differs between two runs of one job, and checksums over it
+UNTIMED = ("seconds", "encodings", "triple_encodings", "checksum")  # what a resumed run has more of, and sums over it
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from relvec.errors import LeftOutWarning, RelvecError, UnknownWordsWarning, need
 
 _STOPPED = 130  # the exit code of Ctrl-C
 _LONGEST_SENTENCE = 280
-_OUT_OF_MEMORY = ("allocate memory", "out of memory", "bad_alloc", "bad allocation")  # torch, CUDA and FAISS say so
+# So say torch, CUDA, FAISS and Python.
+_OUT_OF_MEMORY = ("allocate memory", "out of memory", "bad_alloc", "bad allocation", "can't start new thread")
 _UsageError: Any = typer.BadParameter.__bases__[0]  # it has no public name, and typer has its own or click's
 
 COMMANDS = {

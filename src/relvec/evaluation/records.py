@@ -17,7 +17,7 @@ from pydantic import Field
 
 from relvec import __version__
 from relvec.errors import RelvecError
-from relvec.io.files import written_whole
+from relvec.io.files import read_lines, written_whole
 from relvec.settings import Settings, sealed, unsealed
 from relvec.storage.lock import writing
 
@@ -128,7 +128,7 @@ def _predictions_file(record: Record, runs: str | Path) -> Path:
 def _read(path: Path) -> Iterator[Record]:
     if not path.is_file():
         return
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+    for number, line in enumerate(read_lines(path)[1], start=1):
         if line:
             try:
                 fields = unsealed(dict(json.loads(line)))

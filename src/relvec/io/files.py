@@ -151,8 +151,9 @@ def folder_written_whole(path: str | Path, stale: Collection[str] = (), first: C
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what killed writers of `path` have left beside it; whoever calls this holds the lock of `path`."""
-    for old in path.parent.glob(f"{glob.escape(_prefix(path))}*"):
+    """Remove what killed writers of `path` have left beside it or in it; the caller holds the lock of `path`."""
+    inside = path.glob(f".*.{_TEMPORARY}*") if path.is_dir() else ()
+    for old in (*path.parent.glob(f"{glob.escape(_prefix(path))}*"), *inside):
         if old.is_dir():
             shutil.rmtree(old, ignore_errors=True)
         else:
