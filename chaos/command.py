@@ -92,7 +92,8 @@ def start(
 ) -> Command:
     """Start `relvec WORDS` in a folder; `more_memory` is what it may ask for above what it starts with, in bytes."""
     said = Path(tempfile.mkdtemp(prefix="chaos-"))
-    (said / "in").write_bytes(typed)
+    for name, data in (("in", typed), ("out", b""), ("err", b"")):
+        (said / name).write_bytes(data)
     sys.stdout.flush()
     sys.stderr.flush()
     started = time.perf_counter()
@@ -101,8 +102,8 @@ def start(
         return Command(pid, started, said)
     code = 1
     try:
-        for number, (name, flags) in enumerate((("in", os.O_RDONLY), ("out", _NEW), ("err", _NEW))):
-            os.dup2(os.open(said / name, flags, 0o600), number)
+        for number, (name, flags) in enumerate((("in", os.O_RDONLY), ("out", _WRITE), ("err", _WRITE))):
+            os.dup2(os.open(said / name, flags), number)
         os.chdir(folder)
         os.environ.update(environment or {})
         if more_memory is not None:
@@ -132,7 +133,7 @@ def run(
     return start(*words, folder=folder, typed=typed, environment=environment, more_memory=more_memory).wait()
 
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+_WRITE = os.O_WRONLY
 
 
 def _bytes_of_this_process() -> int:
