@@ -5,6 +5,7 @@ import pytest
 from relvec import RelBERT, RelvecError
 from relvec.index import PairIndex, complete
 from relvec.index.completion import ATTESTED, candidate_words
+from relvec.model.relation_model import PromptedRelBERT
 
 PAIRS = [("Tokyo", "Japan"), ("wine", "Tokyo"), ("cup", "tea"), ("cats", "dogs"), ("Paris", "bread")]
 
@@ -66,7 +67,7 @@ def test_words_that_cannot_be_encoded_are_no_candidates(tiny: RelBERT, tmp_path:
         complete(tiny, index, "Paris", "France", "</s>")
 
 
-def test_a_long_word_is_completed_if_it_has_room_beside_a_candidate(tiny: RelBERT, index: PairIndex) -> None:
+def test_a_long_word_is_completed_if_it_has_room_beside_a_candidate(tiny: PromptedRelBERT, index: PairIndex) -> None:
     room = tiny.max_tokens - len(tiny.token_ids([("Paris", "tea")])[0])
     long = " ".join(["Paris"] * (room * 3 // 4))
     with pytest.raises(RelvecError, match="tokens"):
