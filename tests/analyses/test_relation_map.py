@@ -134,7 +134,7 @@ def test_the_command_writes_picture_and_coordinates(
     monkeypatch.setenv("RELVEC_CACHE", str(tmp_path / "cache"))
     words = ["map", "--model", tiny_folder, "--data", data, "--relation", "maker", "-o", tmp_path / "map.svg"]
     result = CliRunner().invoke(analyse.app, [*map(str, words), "--json"], catch_exceptions=False)
-    assert "8 pairs of 1 relations" in result.stderr
+    assert "8 pairs of 1 relation " in result.stderr
     assert "</svg>" in (tmp_path / "map.svg").read_text()
     with (tmp_path / "map.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -170,7 +170,7 @@ def test_version(relvec: Relvec) -> None:
         (["embed", "nowhere.tsv", "-o", "v.npz"], "Cannot read nowhere.tsv"),
         (["embed", "PAIRS", "-o", "v.doc", "-m", "TINY"], "end its name in .npz"),
         (["embed", "PAIRS", "-o", "v.npz", "-m", "TINY", "--device", "toaster"], "use cpu, cuda or mps"),
-        (["embed", "PAIRS", "-o", "v.npz", "-m", "TINY", "--dtype", "int8"], "Unknown dtype 'int8'; choose one of"),
+        (["embed", "PAIRS", "-o", "v.npz", "-m", "TINY", "--dtype", "double"], "Unknown dtype 'double'; choose one of"),
         (["similarity", "a:b", "c:d", "-m", "~nobody-here/m"], "There is no home folder for ~nobody-here/m; write the"),
         (["evaluate", "analogy", "--dataset", "~nobody-here/q.jsonl"], "There is no home folder for ~nobody-here/q"),
         (["train", "--data", "~nobody-here/p.csv", "-o", "new"], "There is no home folder for ~nobody-here/p.csv"),

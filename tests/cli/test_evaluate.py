@@ -272,7 +272,7 @@ def test_the_baselines_are_listed(relvec: Relvec) -> None:
         (["analogy", "--baseline", "pmi", "--set", "corpus=x.txt", "--set", "window=ten"], "give a whole number"),
         (["analogy", "--baseline", "random", "--model", "m"], "--baseline stands alone"),
         (["analogy", "--baseline", "random", "--dtype", "bfloat16"], "--baseline stands alone"),
-        (["analogy", "--dtype", "int3"], "Unknown dtype 'int3'; choose one of float32, float16, bfloat16."),
+        (["analogy", "--dtype", "int3"], "Unknown dtype 'int3'; did you mean 'int8'"),
         (["analogy", "--baseline", "predictions", "--set", "file=nowhere.jsonl", "--set", "column=a"], "nowhere.jsonl"),
         (["analogy", "--set", "a=b"], "--set is for baselines"),
         (["analogy", "--dataset", "satt"], "did you mean 'sat'"),

@@ -1,5 +1,6 @@
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -236,6 +237,7 @@ def test_toml_is_read_from_a_file_and_from_a_folder(tmp_path: Path) -> None:
     file = write(tmp_path / "places.toml", TOML)
     pairs = ("Paris", "France"), ("Tokyo", "Japan")
     capital = RatedRelation("capital", "places", pairs, (("France", "Paris"),), "X is the capital of Y")
+    capital = replace(capital, sentence="X is the capital of Y")  # by itself, the definition
     assert read_rated(file) == [capital]
     write(tmp_path / "zoo.toml", TOML)
     assert read_rated(tmp_path) == [capital, capital]

@@ -100,7 +100,7 @@ def test_a_card_names_files_without_their_folders(pairs_file: Path) -> None:
 
 def test_too_few_pairs_are_refused(tmp_path: Path) -> None:
     (tmp_path / "pairs.txt").write_text("a:b\nc:d")
-    with pytest.raises(RelvecError, match=f"There are 2 pairs to learn from and {FEWEST} are needed; give more"):
+    with pytest.raises(RelvecError, match=f"too little to learn from: 2 pairs where {FEWEST} are needed; give more"):
         make_pool(sources(tmp_path / "pairs.txt"))
-    with pytest.raises(RelvecError, match="There are 0 pairs"):
+    with pytest.raises(RelvecError, match="0 pairs where"):
         make_pool(Sources(data=()))

@@ -311,7 +311,7 @@ def test_a_loss_that_is_not_finite_ends_the_search(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
 ) -> None:
     base = TorchRelBERT.from_pretrained(tiny_folder, device="cpu")
-    next(base.encoder.parameters()).data.fill_(torch.nan)
+    next(base.encoder.parameters()).data.fill_(3e38)  # sums of it overflow
     base.save_pretrained(tmp_path / "base")
     with pytest.raises(RelvecError, match=r"loss of the base is not finite; compute in float32 \(--dtype float32\)"):
         learn("autoprompt", tmp_path / "base", relations, LENGTHS, tmp_path / "other", iterations=1, candidates=2)
@@ -367,7 +367,7 @@ def test_a_prompt_that_was_saved_without_its_settings_still_loads(search: Search
     result = search(iterations=1)
     path = tmp_path / "auto" / "prompt.json"
     saved = json.loads(path.read_text())
-    del saved["settings"]
+    del saved["settings"], saved["checksum"]
     path.write_text(json.dumps(saved))
     assert PromptResult.load(tmp_path / "auto") == result.changed({"settings": {}, "history": []})
 

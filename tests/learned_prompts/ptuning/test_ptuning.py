@@ -157,7 +157,7 @@ def test_the_folder_holds_prompt_history_and_model(
     assert PromptResult.load(tmp_path / "soft").as_dict() == result.as_dict()
     assert TorchRelBERT.from_pretrained(tmp_path / "soft").template == result.template
     _job, *entries = map(json.loads, (tmp_path / "soft" / "history.jsonl").read_text().splitlines())
-    assert entries == result.history
+    assert [{name: entry[name] for name in entry if name != "checksum"} for entry in entries] == result.history
     assert [entry["step"] for entry in entries] == list(range(7))
     assert "P-tuning" in (tmp_path / "soft" / "README.md").read_text()
     assert not (tmp_path / "soft" / CHECKPOINT_NAME).exists()
@@ -254,11 +254,11 @@ def test_a_base_without_a_finite_loss_is_named(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
 ) -> None:
     base = TorchRelBERT.from_pretrained(tiny_folder, device="cpu")
-    next(base.encoder.parameters()).data.fill_(torch.nan)
+    next(base.encoder.parameters()).data.fill_(3e38)  # sums of it overflow
     base.save_pretrained(tmp_path / "base")
-    with pytest.raises(RelvecError, match="loss of the base is not finite"):
+    with pytest.raises(RelvecError, match="not finite"):
         ptune(tmp_path / "base", relations, LENGTHS, tmp_path / "soft", **QUICK)
-    with pytest.raises(RelvecError, match="loss of the base is not finite"):
+    with pytest.raises(RelvecError, match="not finite"):
         manual_losses(tmp_path / "base", relations)
 
 
