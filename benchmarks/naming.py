@@ -70,7 +70,7 @@ def main() -> None:
                 f"relatedness, AUC against the random class of {name}",
                 on_benchmark(catalogue, name, source, options.data_dir),
             )
-    # The cost of being unrelated was chosen by the pairs that calibrated the catalogue.
+    # The cost of being unrelated is a constant of the index; these are what others would give.
     for name, pairs in (("to choose by", held_out(relations, 0)), ("to report", asked)):
         show(f"completion, {name}", completion(model, catalogue, relations, pairs, source))
 
