@@ -57,12 +57,18 @@ def encode_locally(task: Task, model: RelBERT, parts: Sequence[Part], cluster: C
 def _in_processes(task: Task, parts: Sequence[Part], workers: int) -> Iterator[Done]:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
 
     with _one_thread_each():
         pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker, (task,))
         try:
             for finished in as_completed([pool.submit(_encode, part) for part in parts]):
                 yield finished.result()
+        except BrokenProcessPool:
+            # A worker that started while the pool ended the others is left alive: the pool would wait for it for ever.
+            for worker in list(pool._processes.values()):
+                worker.kill()
+            raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
