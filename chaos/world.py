@@ -35,7 +35,8 @@ WHEEL = {
     "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     "RECORD": "",
 }
-UNTIMED = ("seconds", "encodings", "triple_encodings", "checksum")  # what a resumed run has more of, and sums over it
+# What a resumed run has more of, a checksum of the input, and those over all that.
+UNTIMED = ("seconds", "encodings", "triple_encodings", "job", "checksum")
 
 
 @dataclass(frozen=True)

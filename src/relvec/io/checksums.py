@@ -34,7 +34,8 @@ def write_checksums(folder: Path) -> None:
 def read_checksums(folder: Path) -> dict[Path, str]:
     """The checksums that a folder has of its files; none if it was written by a program that writes none."""
     path = folder / CHECKSUMS_NAME
-    lines = path.read_bytes().decode(errors="replace").splitlines() if path.is_file() else []
+    text = path.read_bytes().decode(errors="replace") if path.is_file() else ""
+    lines = text.replace("\0", "?").splitlines()  # a damaged name is that of no file, and no name has a null
     return {folder / name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
 
