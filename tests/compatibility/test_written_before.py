@@ -10,6 +10,7 @@ from relvec import PairIndex, RelBERT, Template
 from relvec.pairs import Pair
 from relvec.prompts.learned import PromptResult
 from relvec.similarity import Vectors
+from relvec.storage.cache import Cache
 from relvec.training.recipe import Recipe
 
 
@@ -62,3 +63,8 @@ def test_a_learned_prompt_is_read(folder: str, tokens: list[str]) -> None:
     prompt = PromptResult.load(folder)
     assert prompt.template == Template.from_tokens(tokens)
     assert str(prompt.lengths) == "1,1,0"
+
+
+def test_a_cache_holds_what_was_kept() -> None:
+    kept = {"Paris\tFrance": bytes(range(64)), "東京\t日本": bytes(64)}
+    assert Cache("vectors 0123", folder=".").get([*kept, "cup\ttea"]) == kept
