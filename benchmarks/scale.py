@@ -8,8 +8,10 @@ import argparse
 import hashlib
 import heapq
 import json
+import multiprocessing
 import os
 import random
+import resource
 import signal
 import statistics
 import subprocess
@@ -17,23 +19,24 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from encode import bundled_pairs
 from threadpoolctl import threadpool_limits
 
-from index import grown, planted
 from relvec import PairIndex, RelBERT
+from relvec.bulk.manifest import Manifest
 from relvec.data.benchmarks.analogy import Question, datasets_with, load_questions
-from relvec.index.kinds import KINDS
-from relvec.index.milvus import MilvusIndex
+from relvec.index import index_shards
 from relvec.index.pair_index import RERANKED, Wanted
-from relvec.index.vector_store import VectorStore, principal_axes
+from relvec.index.shard_vectors import ShardVectors
+from relvec.index.storage import is_milvus
+from relvec.index.vector_store import principal_axes
 from relvec.index.vocabulary import PairVocabulary
 from relvec.io.vectors import read_pair_file
-from relvec.model.model_check import PROBES, ModelCheck
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, normalized
 
@@ -104,42 +107,169 @@ def faults(options: argparse.Namespace) -> Rows:
             yield [runner, killed, done["shards_before"], done["rows"], digest(output) == expected]
 
 
+class Query(NamedTuple):
+    """The mean of two pairs of a relation: none of its neighbours is the query itself. `wanted` is the filter."""
+
+    vector: Vectors
+    wanted: Wanted
+
+
+class Answers(NamedTuple):
+    """How many pairs there are, the candidates of every query without and with its filter, and what finding took."""
+
+    pairs: int
+    plain: list[list[Pair]]
+    filtered: list[list[Pair]]
+    open_seconds: float
+    milliseconds: float
+    filtered_milliseconds: float
+
+
 def index(options: argparse.Namespace) -> Rows:
-    """Kinds of FAISS index and Milvus Lite on the same vectors; the queries are left out of them."""
+    """Kinds of FAISS index and Milvus Lite from the same shards, each built and asked in a process of its own.
+
+    An index that is in `--folder` already is only asked.
+    """
     yield [
-        *("index", "build core-s", "build s", "recall@10", "after re-ranking", "p50 ms", "p50 core-ms"),
-        *("filtered p50 ms", "filtered recall@10", "bytes a pair", "memory MB"),
+        *("index", "build s", "build core-s", "build, peak MB", "bytes a pair", "open s", "search, peak MB"),
+        *("recall@10", "after re-ranking", "p50 ms", "filtered recall@10", "filtered p50 ms"),
     ]
-    random = np.random.default_rng(1)
-    base = normalized(read_pair_file(options.embeddings).vectors) if options.embeddings else normalized(planted(random))
-    order = random.permutation(len(base))
-    queries, kept = base[order[: options.queries]], order[options.queries :]
-    more = random.choice(kept, size=max(0, options.pairs - len(kept)))
-    with tempfile.TemporaryDirectory(dir=options.folder) as name:
-        folder = Path(name)
-        rows = np.concatenate([kept[: options.pairs], more])
-        vectors = grown(random, base, rows, len(kept), folder / "vectors.f32")
-        pairs = [(f"head {at % 9973}", f"tail {at}") for at in range(len(vectors))]
-        labels = [f"relation {at % 10}" for at in range(len(vectors))]
-        wanted = Wanted(("relation 3",), without_words=frozenset(["head 17", "tail 4711"]))
-        truth: list[list[set[Pair]]] = []
-        for kind in ("flat", *options.kinds):
-            before = resident()
-            start, core = time.perf_counter(), time.process_time()
-            place = folder / f"{kind}.db"
-            opened = (milvus if kind == "milvus" else faiss)(place, vectors, pairs, labels)
-            built, built_core = time.perf_counter() - start, time.process_time() - core
+    queries, truth, filtered_truth = exact(options)
+    with tempfile.TemporaryDirectory() as name:
+        for kind in options.kinds:
+            place = Path(options.folder or name) / f"{kind}.db"
+            built = None if place.exists() else in_new_process(build, options.shards, address(place))
             stored = sum(file.stat().st_size for file in place.rglob("*"))
-            plain, seconds, cores = asked(opened, queries, None)
-            filtered, filtered_seconds, _ = asked(opened, queries, wanted)
-            truth = truth or [[set(each[:NEIGHBOURS]) for each in found] for found in (plain, filtered)]
+            asked = in_new_process(ask, address(place), queries)
+            found: Answers = asked.result
             yield [
-                *(kind, f"{built_core:.0f}", f"{built:.0f}"),
-                *(f"{recall(truth[0], plain, NEIGHBOURS):.3f}", f"{recall(truth[0], plain, RERANKED):.3f}"),
-                *(f"{1000 * seconds:.0f}", f"{1000 * cores:.0f}", f"{1000 * filtered_seconds:.0f}"),
-                f"{recall(truth[1], filtered, RERANKED):.3f}",
-                *(f"{stored / len(vectors):.0f}", f"{resident() - before:.0f}"),
+                *(kind, *([f"{each:.0f}" for each in built[1:]] if built else "---")),
+                *(f"{stored / found.pairs:.0f}", f"{found.open_seconds:.1f}", f"{asked.peak_mb:.0f}"),
+                *(f"{recall(truth, found.plain, NEIGHBOURS):.3f}", f"{recall(truth, found.plain, RERANKED):.3f}"),
+                *(f"{found.milliseconds:.1f}", f"{recall(filtered_truth, found.filtered, RERANKED):.3f}"),
+                f"{found.filtered_milliseconds:.1f}",
             ]
+
+
+def kills(options: argparse.Namespace) -> Rows:
+    """Kill -9 a process that adds pairs to the indexes which `index --folder` left, and open them again."""
+    yield ["index", "pairs before", "steps of 1,000 told", "pairs after", "told pairs lost", "same answers", "open s"]
+    queries = exact(options)[0][:10]
+    for kind in options.kinds:
+        place = address(Path(options.folder) / f"{kind}.db")
+        for number in range(options.rounds):
+            before, answers = in_new_process(state, place, queries).result
+            told = killed_writer(place, number, random.Random(number).uniform(0, 2))
+            start = time.perf_counter()
+            after, again = in_new_process(state, place, queries).result
+            seconds = time.perf_counter() - start
+            lost = max(0, before + 1_000 * told - after)
+            yield [kind, before, told, after, lost, answers == again, f"{seconds:.1f}"]
+
+
+def killed_writer(place: str, number: int, seconds: float) -> int:
+    """Let a process add pairs by the thousand, kill it within its third step or later, and return what it told."""
+    code = f"import scale; scale.add_for_ever({place!r}, {number})"
+    writer = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent, env=dict(os.environ)
+    )
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    time.sleep(seconds)
+    writer.send_signal(signal.SIGKILL)
+    return 1 + len(writer.stdout.read().splitlines())
+
+
+def add_for_ever(place: str, number: int) -> None:
+    """A folder counts what it was given when it is saved, Milvus at once."""
+    random = np.random.default_rng(number)
+    for step in range(1_000_000):
+        with PairIndex.editing(place) as opened:
+            pairs = [(f"head {number} {step}", f"tail {row}") for row in range(1_000)]
+            vectors = normalized(random.normal(size=(1_000, opened.dim)).astype(np.float32))
+            opened.append(pairs, [""] * len(pairs), vectors)
+        print(step, flush=True)
+
+
+def state(place: str, queries: Sequence[Query]) -> tuple[int, list[list[Pair]]]:
+    opened = PairIndex.load(place)
+    wanted = [(query.vector, query.wanted) for query in queries]
+    return len(opened), [[each.pair for each in opened.candidates(vector, NEIGHBOURS, of)] for vector, of in wanted]
+
+
+def exact(options: argparse.Namespace) -> tuple[list[Query], list[set[Pair]], list[set[Pair]]]:
+    """Queries, and their true neighbours without and with the filter, by comparing every vector."""
+    pairs, vectors = ShardVectors(Manifest.read(str(options.shards))).distinct()
+    chance = np.random.default_rng(1)
+    by_label = np.argsort(pairs.labels, kind="stable")
+    bounds = np.searchsorted(pairs.labels[by_label], np.arange(len(pairs.relations) + 1))
+    large = [label for label in range(1, len(pairs.relations)) if bounds[label + 1] - bounds[label] >= 100]
+    queries = []
+    for label in chance.choice(large, options.queries):
+        rows = np.sort(chance.choice(by_label[bounds[label] : bounds[label + 1]], 2, replace=False))
+        words = frozenset(word for row in rows for word in pairs.pair(int(row)))
+        mean = normalized(vectors[rows]).mean(axis=0)
+        queries.append(Query(mean, Wanted((pairs.relations[label],), without_words=words)))
+    asked = normalized(np.stack([query.vector for query in queries]))
+    steps = range(0, len(vectors), 65_536)
+    scores = np.concatenate([normalized(vectors[start : start + 65_536]) @ asked.T for start in steps]).T
+    plain, filtered = [], []
+    for (_, wanted), of_query in zip(queries, scores, strict=True):
+        allowed = pairs.with_relation(wanted.relations or ()) & ~pairs.with_word(wanted.without_words)
+        plain.append(best(pairs, of_query, np.arange(len(pairs))))
+        filtered.append(best(pairs, of_query, np.flatnonzero(allowed)))
+    return queries, plain, filtered
+
+
+def best(pairs: PairVocabulary, scores: Vectors, rows: Any) -> set[Pair]:
+    return {pairs.pair(int(row)) for row in rows[np.argsort(-scores[rows])[:NEIGHBOURS]]}
+
+
+class Measured(NamedTuple):
+    """What a function returned in a process of its own, and what that took."""
+
+    result: Any
+    seconds: float
+    core_seconds: float
+    peak_mb: float
+
+
+def in_new_process(work: Callable[..., Any], *given: Any) -> Measured:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(measured, work, *given).result()
+
+
+def measured(work: Callable[..., Any], *given: Any) -> Measured:
+    start = time.perf_counter()
+    result = work(*given)
+    seconds = time.perf_counter() - start
+    return Measured(
+        result, seconds, time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1_024 / 1e6
+    )
+
+
+def address(place: Path) -> str:
+    return f"milvus:{place}" if place.stem == "milvus" else str(place)
+
+
+def build(shards: Path, place: str) -> int:
+    return index_shards(shards, place, kind="auto" if is_milvus(place) else Path(place).stem)
+
+
+def ask(place: str, queries: Sequence[Query]) -> Answers:
+    start = time.perf_counter()
+    opened = PairIndex.load(place)
+    opened.candidates(queries[0].vector, RERANKED)
+    open_seconds = time.perf_counter() - start
+    found: list[Any] = []
+    for wanted in ([None] * len(queries), [query.wanted for query in queries]):
+        pairs, seconds = [], []
+        for query, of_query in zip(queries, wanted, strict=True):
+            start = time.perf_counter()
+            pairs.append([each.pair for each in opened.candidates(query.vector, RERANKED, of_query)])
+            seconds.append(time.perf_counter() - start)
+        found += [pairs, 1_000 * statistics.median(seconds)]
+    return Answers(len(opened), found[0], found[2], open_seconds, found[1], found[3])
 
 
 def dimensions(options: argparse.Namespace) -> Rows:
@@ -223,39 +353,6 @@ def simulated(count: int, shards_each: int, slow: float, lost: float, chance: ra
     return end / shards_each
 
 
-def milvus(place: Path, vectors: Vectors, pairs: list[Pair], labels: list[str]) -> PairIndex:
-    opened = MilvusIndex.begin(f"milvus:{place}", nobody(vectors), vectors.shape[1], vectors[:0], None)
-    opened.append(pairs, labels, vectors)
-    opened.finish()
-    return opened
-
-
-def faiss(place: Path, vectors: Vectors, pairs: list[Pair], labels: list[str]) -> PairIndex:
-    made = VectorStore.of(vectors, KINDS[place.stem])
-    PairIndex(made, PairVocabulary.of(pairs, labels), nobody(vectors)).save(place)
-    return PairIndex.load(place)
-
-
-def nobody(vectors: Vectors) -> ModelCheck:
-    """The vectors are no model's; only their number of dimensions is asked for."""
-    import base64
-
-    probes = np.zeros((len(PROBES), vectors.shape[1]), dtype="<f2")
-    return ModelCheck(model="none", fingerprint="", probes=base64.b64encode(probes.tobytes()).decode())
-
-
-def asked(opened: PairIndex, queries: Vectors, wanted: Wanted | None) -> tuple[list[list[Pair]], float, float]:
-    """What is found, and the medians of clock and processor."""
-    found, seconds, cores = [], [], []
-    opened.candidates(queries[0], RERANKED, wanted)
-    for query in queries:
-        start, core = time.perf_counter(), time.process_time()
-        found.append([each.pair for each in opened.candidates(query, RERANKED, wanted)])
-        seconds.append(time.perf_counter() - start)
-        cores.append(time.process_time() - core)
-    return found, statistics.median(seconds), statistics.median(cores)
-
-
 def recall(truth: Sequence[set[Pair]], found: Sequence[Sequence[Pair]], count: int) -> float:
     return statistics.mean(len(true & set(each[:count])) / len(true) for true, each in zip(truth, found, strict=True))
 
@@ -266,11 +363,6 @@ def accuracy(questions: Sequence[Question], encoded: dict[Pair, Any], axes: Vect
         stem, *choices = normalized(np.stack([encoded[pair] for pair in (question.stem, *question.choices)]) @ axes.T)
         right += int(np.argmax(np.stack(choices) @ stem) == question.answer)
     return right / len(questions)
-
-
-def resident() -> float:
-    """Memory of this process in MB."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def written(path: Path, pairs: Sequence[Pair]) -> Path:
@@ -308,7 +400,7 @@ def digest(folder: Path) -> str:
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Rows]] = {
-    part.__name__: part for part in (cost, workers, faults, index, dimensions, scheduling)
+    part.__name__: part for part in (cost, workers, faults, index, kills, dimensions, scheduling)
 }
 
 
@@ -319,15 +411,13 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=["relvec-small"])
     parser.add_argument("--backends", nargs="+", default=["numpy"])
     parser.add_argument("--rows", type=int, default=8_192, help="of cost, workers and faults")
-    parser.add_argument("--rounds", type=int, default=3, help="of workers")
+    parser.add_argument("--rounds", type=int, default=3, help="of workers and kills")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="of workers")
-    parser.add_argument("--pairs", type=int, default=1_000_000, help="of index")
-    parser.add_argument("--kinds", nargs="+", default=["rabitq", "ivfpq", "milvus"], help="of index, besides flat")
-    parser.add_argument(
-        "--embeddings", type=Path, help="pair vectors for index and dimensions; index can plant its own"
-    )
+    parser.add_argument("--kinds", nargs="+", default=["flat", "rabitq", "ivfpq", "milvus"], help="of index and kills")
+    parser.add_argument("--shards", type=Path, help="of index and kills: a folder by relvec embed, with labels")
+    parser.add_argument("--embeddings", type=Path, help="of dimensions: a file of pair vectors")
     parser.add_argument("--queries", type=int, default=100)
-    parser.add_argument("--folder", help="where an index is written; by default the temporary folder")
+    parser.add_argument("--folder", help="where indexes are written, and left for kills")
     parser.add_argument("--dims", type=int, nargs="+", default=[32, 64, 128, 256], help="of dimensions")
     parser.add_argument("--datasets", nargs="+", help="of dimensions; by default the five of the paper")
     parser.add_argument("--questions", default="valid", help="the part of the datasets of dimensions: valid or test")

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 
 from relvec import RelBERT, RelvecError
 from relvec.bulk import Summary, embed_files
+from relvec.io.addresses import find_files
 
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("cats", "dogs")]
 
@@ -48,6 +49,28 @@ def embed(model: Path, tmp_path: Path) -> Callable[..., Summary]:
     return run
 
 
+class Recorder:
+    """In place of a progress bar: what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[int] = []
+        self.total = 0
+
+    def __call__(self, total: int, *given: Any, initial: int = 0, **options: Any) -> AbstractContextManager[Any]:
+        self.total, self.told = total, [initial]
+        return nullcontext(self)
+
+    def update(self, rows: int) -> None:
+        self.told.append(rows)
+
+
+@pytest.fixture
+def bar(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    made = Recorder()
+    monkeypatch.setattr("relvec.bulk.job.progress_bar", made)
+    return made
+
+
 def tables(folder: Path) -> list[dict[str, list[Any]]]:
     return [pq.read_table(file).to_pydict() for file in sorted(folder.glob("part-*.parquet"))]
 
@@ -73,8 +96,19 @@ def test_a_pair_is_encoded_once_a_shard(
     assert embed(pairs, shards=8).distinct == 9 * 4
 
 
+def test_progress_is_told_within_a_shard_and_adds_up_to_the_rows(
+    embed: Callable[..., Summary], tmp_path: Path, bar: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relvec.bulk.shards.PAIRS_PER_STEP", 2)
+    rows = "cup,tea\nParis,France\ncats,dogs\n,nothing\nTokyo,Japan\ncup,tea\n"
+    (tmp_path / "pairs.csv").write_text(f"head,tail\n{rows}")
+    embed(tmp_path / "pairs.csv")
+    assert bar.told == [0, 2, 2, 2]  # two steps of distinct pairs, then the bad row and the repeated one
+    assert sum(bar.told) == bar.total == 6
+
+
 def test_several_workers_give_what_one_gives_also_when_one_is_killed(
-    embed: Callable[..., Summary], pairs: Path, tmp_path: Path
+    embed: Callable[..., Summary], pairs: Path, tmp_path: Path, bar: Recorder
 ) -> None:
     embed(pairs, "alone", shards=8)
 
@@ -89,6 +123,7 @@ def test_several_workers_give_what_one_gives_also_when_one_is_killed(
     killer.join()
     assert done.shards == 9
     assert tables(tmp_path / "together") == tables(tmp_path / "alone")
+    assert sum(bar.told) == bar.total == 64
 
 
 def test_a_job_encodes_only_the_shards_that_are_not_whole(
@@ -131,6 +166,33 @@ def test_files_of_any_filesystem_are_read_and_written(model: Path) -> None:
     assert again.shards_before == 1
     with fsspec.open("memory://vectors/part-00000.parquet") as file:
         assert pq.read_table(file)["n"].to_pylist() == ["3", None]
+
+
+def test_an_address_of_this_machine_gives_what_its_path_gives(
+    embed: Callable[..., Summary], pairs: Path, model: Path, tmp_path: Path
+) -> None:
+    embed(pairs, shards=8)
+    address = f"file://{tmp_path}/remote"
+    done = embed_files(f"file://{pairs}", address, model=model, backend="numpy", workers=2, shards=8)
+    assert (done.rows, done.shards) == (64, 9)
+    assert tables(tmp_path / "remote") == tables(tmp_path / "vectors")
+
+
+@pytest.mark.parametrize("known_to_pyarrow", [False, True])
+def test_an_address_without_its_package_is_pyarrows_or_names_the_package(
+    known_to_pyarrow: bool, pairs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking(address: str) -> None:
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", lacking)
+    if known_to_pyarrow:
+        assert [Path(file).name for file in find_files([f"file://{pairs}"])] == ["a.parquet", "b.csv"]
+    else:
+        with pytest.raises(
+            RelvecError, match=r"^other://x needs a package .*\(Install s3fs to access S3\); install it"
+        ):
+            find_files(["other://x"])
 
 
 def test_a_folder_of_another_job_or_model_is_refused(

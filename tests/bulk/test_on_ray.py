@@ -44,7 +44,7 @@ def cluster() -> Iterator[Any]:
     """A head without a core, so that all work is done by two nodes of one core each."""
     from ray.cluster_utils import Cluster
 
-    made = Cluster()
+    made: Any = Cluster()
     _added(made, num_cpus=0, include_dashboard=False)
     made.workers = [_added(made, num_cpus=1) for _ in range(2)]
     made.wait_for_nodes(timeout=300)

@@ -112,9 +112,8 @@ def embed_files(
         known = sum(shard.stop - shard.start for shard in manifest.shards.values())
         start = time.perf_counter()
         with progress_bar(header.rows, f"Encoding with {header.model}", show=show_progress, initial=known) as bar:
-            for done in run(task, loaded, remaining, Cluster(workers, ray_address)) if remaining else ():
+            for done in run(task, loaded, remaining, Cluster(workers, ray_address), bar.update) if remaining else ():
                 manifest.add(*done)
-                bar.update(done.shard.stop - done.shard.start)
         manifest.save()
         seconds = time.perf_counter() - start
     made = manifest.shards.values()

@@ -11,7 +11,7 @@ from typing import Any
 
 from relvec.bulk.manifest import Shard
 from relvec.bulk.parts import Part
-from relvec.bulk.shards import Done, Task, encode_part
+from relvec.bulk.shards import Done, Task, Tell, encode_part
 from relvec.errors import RelvecError, needed_for
 from relvec.model.relation_model import RelBERT
 
@@ -19,6 +19,7 @@ LOST = 3
 """After so many pools of processes that were lost without one new shard, the job stops."""
 
 SECONDS_TO_ANSWER = 10
+SECONDS_TO_TELL = 0.5
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -31,11 +32,11 @@ class Cluster:
     ray_address: str | None = None
 
 
-def encode_locally(task: Task, model: RelBERT, parts: Sequence[Part], cluster: Cluster) -> Iterator[Done]:
+def encode_locally(task: Task, model: RelBERT, parts: Sequence[Part], cluster: Cluster, tell: Tell) -> Iterator[Done]:
     """Encode parts in processes with a model and a thread each; one worker is this process with all its threads."""
     workers = min(cluster.workers or os.cpu_count() or 1, len(parts))
     if workers <= 1:
-        yield from (encode_part(task, model, part) for part in parts)
+        yield from (encode_part(task, model, part, tell) for part in parts)
         return
     from concurrent.futures.process import BrokenProcessPool
 
@@ -43,7 +44,7 @@ def encode_locally(task: Task, model: RelBERT, parts: Sequence[Part], cluster: C
     lost = 0
     while waiting:
         try:
-            for done in _in_processes(task, list(waiting.values()), workers):
+            for done in _in_processes(task, list(waiting.values()), workers, tell):
                 del waiting[done.shard.part]
                 lost = 0
                 yield done
@@ -54,17 +55,28 @@ def encode_locally(task: Task, model: RelBERT, parts: Sequence[Part], cluster: C
                 raise RelvecError(f"Worker processes were killed {LOST} times in a row; {fix}.") from error
 
 
-def _in_processes(task: Task, parts: Sequence[Part], workers: int) -> Iterator[Done]:
+def _in_processes(task: Task, parts: Sequence[Part], workers: int, tell: Tell) -> Iterator[Done]:
     import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
     from concurrent.futures.process import BrokenProcessPool
 
+    context = multiprocessing.get_context("spawn")
+    encoded = context.Value("q", 0)  # rows, by all workers
+    told = finished = 0
     with _one_thread_each():
-        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker, (task,))
+        pool = ProcessPoolExecutor(workers, context, _start_worker, (task, encoded))
         try:
-            for finished in as_completed([pool.submit(_encode, part) for part in parts]):
-                yield finished.result()
+            waiting = {pool.submit(_encode, part) for part in parts}
+            while waiting:
+                ready, waiting = wait(waiting, SECONDS_TO_TELL, FIRST_COMPLETED)
+                tell(encoded.value - told)
+                told = encoded.value
+                for each in ready:
+                    done = each.result()
+                    finished += done.shard.stop - done.shard.start
+                    yield done
         except BrokenProcessPool:
+            tell(finished - told)
             # A worker that started while the pool ended the others is left alive: the pool would wait for it for ever.
             for worker in list(pool._processes.values()):
                 worker.kill()
@@ -88,15 +100,15 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-_of_worker: list[tuple[Task, RelBERT]] = []
+_of_worker: list[tuple[Task, RelBERT, Any]] = []
 """What a worker process has opened; empty in every other process."""
 
 
-def _start_worker(task: Task) -> None:
+def _start_worker(task: Task, encoded: Any) -> None:
     import threading
 
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _of_worker.append((task, task.load()))
+    _of_worker.append((task, task.load(), encoded))
 
 
 def _end_with_parent() -> None:
@@ -111,10 +123,16 @@ def _end_with_parent() -> None:
 
 
 def _encode(part: Part) -> Done:
-    return encode_part(*_of_worker[0], part)
+    task, model, encoded = _of_worker[0]
+
+    def tell(rows: int) -> None:
+        with encoded.get_lock():
+            encoded.value += rows
+
+    return encode_part(task, model, part, tell)
 
 
-def encode_on_ray(task: Task, model: RelBERT, parts: Sequence[Part], cluster: Cluster) -> Iterator[Done]:
+def encode_on_ray(task: Task, model: RelBERT, parts: Sequence[Part], cluster: Cluster, tell: Tell) -> Iterator[Done]:
     """Encode parts by Ray Data: a pool of actors with a model each, on CPUs or, for `cuda`, on GPUs.
 
     Parts and shards travel through storage that every node reaches; only their names travel through Ray.
@@ -132,19 +150,22 @@ def encode_on_ray(task: Task, model: RelBERT, parts: Sequence[Part], cluster: Cl
         workers = min(cluster.workers or there, there, len(parts))
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
+        needs: dict[str, Any] = {"num_gpus": 1} if on_gpu else {"num_cpus": 1}
         rows = [{"part": json.dumps(asdict(part))} for part in parts]
         dataset = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
             RayWorker,
             fn_constructor_args=(task,),
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(min_size=1, max_size=workers),
-            **({"num_gpus": 1} if on_gpu else {"num_cpus": 1}),
+            **needs,
         )
         for row in dataset.iter_rows():
             told = json.loads(row["done"])
             if "problem" in told:
                 raise RelvecError(told["problem"])
-            yield Done(Shard(**told["shard"]), told["problems"])
+            done = Done(Shard(**told["shard"]), told["problems"])
+            tell(done.shard.stop - done.shard.start)
+            yield done
 
 
 class RayWorker:
@@ -159,7 +180,7 @@ class RayWorker:
 
     def _told(self, part: Part) -> str:
         try:
-            done = encode_part(self._task, self._model, part)
+            done = encode_part(self._task, self._model, part, lambda rows: None)
             return json.dumps({"shard": done.shard.as_dict(), "problems": done.problems})
         except RelvecError as error:  # as a value: Ray would wrap an exception in a traceback
             return json.dumps({"problem": str(error)})
@@ -197,7 +218,7 @@ def _check_answers(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
 
 
-RUNNERS: dict[str, Callable[[Task, RelBERT, Sequence[Part], Cluster], Iterator[Done]]] = {
+RUNNERS: dict[str, Callable[[Task, RelBERT, Sequence[Part], Cluster, Tell], Iterator[Done]]] = {
     "local": encode_locally,
     "ray": encode_on_ray,
 }

@@ -2,7 +2,7 @@
 
 import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +17,12 @@ from relvec.model.model_check import ModelCheck
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
+
+PAIRS_PER_STEP = 1_024
+"""After so many pairs, progress is told."""
+
+Tell = Callable[[int], object]
+"""Takes the rows that were encoded since the last call; a negative number, if they were lost with their worker."""
 
 
 @dataclass(frozen=True)
@@ -49,26 +55,31 @@ class Done(NamedTuple):
     problems: list[dict[str, Any]]
 
 
-def encode_part(task: Task, model: RelBERT, part: Part) -> Done:
-    """Encode a part and write its shard."""
+def encode_part(task: Task, model: RelBERT, part: Part, tell: Tell) -> Done:
+    """Encode a part and write its shard; what is told adds up to the rows of the part."""
     rows = read_part(part)
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always", UnknownWordsWarning)
-        vectors, too_long = _vectors(task, model, rows)
-    unknown = sum(len(each.message.pairs) for each in found if isinstance(each.message, UnknownWordsWarning))
+    too_long = {} if task.truncate else _too_long(model, rows)
     problems = sorted([*rows.problems, *too_long.values()])
     if problems and task.strict:
         raise RelvecError(f"{part.file}, row {problems[0].row}: {problems[0].problem}")
-    content = _parquet(rows, vectors, [at for at in range(len(rows.pairs)) if at not in too_long])
+    kept = [at for at in range(len(rows.pairs)) if at not in too_long]
+    distinct = list(dict.fromkeys(rows.pairs[at] for at in kept))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", UnknownWordsWarning)
+        encoded = _encoded(task, model, distinct, tell)
+    unknown = sum(len(each.message.pairs) for each in found if isinstance(each.message, UnknownWordsWarning))
+    row_of = {pair: row for row, pair in enumerate(distinct)}
+    content = _parquet(rows, encoded[[row_of[rows.pairs[at]] for at in kept]], kept)
     write_whole(f"{task.folder}/{part.output}", content)
+    tell(part.stop - part.start - len(distinct))
     shard = Shard(
         part=part.number,
         file=part.file,
         start=part.start,
         stop=part.stop,
         output=part.output,
-        rows=len(vectors),
-        distinct=len(set(rows.pairs)) - len({rows.pairs[at] for at in too_long}),
+        rows=len(kept),
+        distinct=len(distinct),
         errors=len(problems),
         unknown=unknown,
         bytes=len(content),
@@ -77,23 +88,14 @@ def encode_part(task: Task, model: RelBERT, part: Part) -> Done:
     return Done(shard, [{"part": part.number, "file": part.file, **problem._asdict()} for problem in problems])
 
 
-def _vectors(task: Task, model: RelBERT, rows: PartRows) -> tuple[Vectors, dict[int, Problem]]:
-    """The vectors of the pairs that the model can take, each distinct pair encoded once; the others by their place."""
+def _too_long(model: RelBERT, rows: PartRows) -> dict[int, Problem]:
+    """The pairs that the model does not take, by their place."""
     try:
-        return _encoded(task, model, rows.pairs), {}
+        model.token_ids(rows.pairs)
+        return {}
     except RelvecError:
-        bad = _refused(model, rows.pairs) if not task.truncate else {}
-        if not bad:
-            raise
-    too_long = {at: Problem(rows.rows[at], bad[pair]) for at, pair in enumerate(rows.pairs) if pair in bad}
-    return _encoded(task, model, [pair for pair in rows.pairs if pair not in bad]), too_long
-
-
-def _encoded(task: Task, model: RelBERT, pairs: list[Pair]) -> Vectors:
-    vectors = model.encode(pairs, batch_size=task.batch_size, normalize=task.normalize, truncate=task.truncate)
-    if not np.isfinite(vectors).all():
-        raise RelvecError(f"{model.name} gives vectors that are not finite; its weights are damaged: get it anew.")
-    return vectors
+        bad = _refused(model, rows.pairs)
+        return {at: Problem(rows.rows[at], bad[pair]) for at, pair in enumerate(rows.pairs) if pair in bad}
 
 
 def _refused(model: RelBERT, pairs: Sequence[Pair]) -> dict[Pair, str]:
@@ -105,6 +107,18 @@ def _refused(model: RelBERT, pairs: Sequence[Pair]) -> dict[Pair, str]:
         except RelvecError as error:
             found[pair] = str(error)
     return found
+
+
+def _encoded(task: Task, model: RelBERT, pairs: Sequence[Pair], tell: Tell) -> Vectors:
+    """The vectors of distinct pairs, by steps of pairs of similar length: a step then has little padding."""
+    vectors = np.empty((len(pairs), model.dim), dtype=np.float32)
+    order = sorted(range(len(pairs)), key=lambda at: len(pairs[at][0]) + len(pairs[at][1]))
+    for start in range(0, len(pairs), PAIRS_PER_STEP):
+        step = order[start : start + PAIRS_PER_STEP]
+        options: dict[str, Any] = {"normalize": task.normalize, "truncate": task.truncate}
+        vectors[step] = model.encode([pairs[at] for at in step], batch_size=task.batch_size, **options)
+        tell(len(step))
+    return vectors
 
 
 def _parquet(rows: PartRows, vectors: Vectors, kept: list[int]) -> bytes:

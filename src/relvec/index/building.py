@@ -21,6 +21,7 @@ from relvec.model.cached_vectors import ModelVectors, Prepared
 from relvec.model.model_check import ModelCheck, check_same_model
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.pairs import Pair
+from relvec.progress import progress_bar
 from relvec.storage.job import job_of, written_once
 from relvec.storage.lock import writing
 
@@ -61,23 +62,41 @@ def build_index(
     return prepared
 
 
-def index_shards(
-    shards: str | Path, folder: str | Path, *, kind: str = "auto", shorter: int | None = None
-) -> ShardVectors:
-    """Make an index of the vectors of `relvec.bulk.embed_files`; of several rows of a pair the first counts.
+def index_shards(shards: str | Path, folder: str | Path, *, kind: str = "auto", shorter: int | None = None) -> int:
+    """Make an index of the vectors of `relvec.bulk.embed_files`, and return how many pairs it has.
+
+    Of several rows of a pair the first counts. Shards are read one after the other: a folder needs the memory of its
+    kind and 12 bytes a pair besides the distinct words, Milvus none but a shard's.
 
     >>> from relvec.bulk import embed_files
     >>> _ = Path("pairs.csv").write_text("Paris,France\\ncup,tea\\ncup,tea\\n")
     >>> _ = embed_files("pairs.csv", "vectors", model=tiny_model, workers=1)
-    >>> len(index_shards("vectors", "my.index")), PairIndex.load("my.index").pairs.pairs()
+    >>> index_shards("vectors", "my.index"), PairIndex.load("my.index").pairs.pairs()
     (2, [('Paris', 'France'), ('cup', 'tea')])
     """
     found = ShardVectors(Manifest.read(str(shards)))
-    job = job_of("shards", found.made_by, found.pairs, found.relations, kind, shorter)
+    if storage.is_milvus(folder):
+        return _stream(found, str(folder), shorter)
+    job = job_of("shards", [shard.sha256 for shard in found.shards], kind, shorter)
     with _new_index(folder, job) as is_finished:
-        if not is_finished:
-            _write(folder, found.pairs, found.relations, found, found.made_by, kind, shorter, job)
-    return found
+        if is_finished:
+            return storage.read_meta(Path(folder)).count
+        pairs, vectors = found.distinct()
+        _write_folder(Path(folder), pairs, vectors, found.made_by, kind, shorter, job)
+    return len(pairs)
+
+
+def _stream(found: ShardVectors, address: str, shorter: int | None) -> int:
+    """Write shards to Milvus, one after the other."""
+    from relvec.index.milvus import MilvusIndex
+
+    sample = training_sample(found) if shorter else np.empty((0, found.shape[1]), dtype=np.float32)
+    index = MilvusIndex.begin(address, found.made_by, found.shape[1], sample, shorter)
+    with progress_bar(len(found), "Indexing") as bar:
+        for block in found.to_overwrite():
+            index.put(*block, bar.update)
+    index.finish()
+    return len(index)
 
 
 @contextmanager
@@ -101,10 +120,8 @@ def _write(
     job: str,
 ) -> None:
     """Write the index of distinct pairs, inside `_new_index`."""
-    chosen = check_kind(kind, len(pairs))
     if not storage.is_milvus(address):
-        store = VectorStore.of(vectors, chosen, shorter)
-        PairIndex(store, PairVocabulary.of(pairs, relations), made_by).write(Path(address).resolve(), job)
+        _write_folder(Path(address), PairVocabulary.of(pairs, relations), vectors, made_by, kind, shorter, job)
         return
     from relvec.index.milvus import MilvusIndex
 
@@ -112,6 +129,19 @@ def _write(
     index = MilvusIndex.begin(str(address), made_by, vectors.shape[1], sample, shorter)
     index.append(pairs, relations, vectors)
     index.finish()
+
+
+def _write_folder(
+    folder: Path,
+    pairs: PairVocabulary,
+    vectors: VectorRows,
+    made_by: ModelCheck,
+    kind: str,
+    shorter: int | None,
+    job: str,
+) -> None:
+    store = VectorStore.of(vectors, check_kind(kind, len(pairs)), shorter)
+    PairIndex(store, pairs, made_by).write(folder.resolve(), job)
 
 
 def extend_index(

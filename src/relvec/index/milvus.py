@@ -8,7 +8,7 @@ marked complete last, so that a build that was killed does not count.
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -161,7 +161,14 @@ class MilvusIndex(PairIndex):
 
     def append(self, pairs: Sequence[Pair], relations: Sequence[str], vectors: VectorRows) -> None:
         """Write pairs with their vectors; one that is here already is replaced."""
-        with progress_bar(len(pairs), "Indexing") as bar, _answered(self.address):
+        with progress_bar(len(pairs), "Indexing") as bar:
+            self.put(pairs, relations, vectors, bar.update)
+
+    def put(
+        self, pairs: Sequence[Pair], relations: Sequence[str], vectors: VectorRows, tell: Callable[[int], object]
+    ) -> None:
+        """What `append` does; after every step, the number of its pairs is told."""
+        with _answered(self.address):
             for start in range(0, len(pairs), ROWS_PER_STEP):
                 stop = min(start + ROWS_PER_STEP, len(pairs))
                 projected = self._projected(vectors[start:stop])
@@ -176,7 +183,7 @@ class MilvusIndex(PairIndex):
                     for at in range(start, stop)
                 ]
                 self._client.upsert(self._name, rows)
-                bar.update(len(rows))
+                tell(len(rows))
         self.__dict__.pop("pairs", None)
 
     def remove(self, pairs: Any) -> int:

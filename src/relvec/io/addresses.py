@@ -12,6 +12,8 @@ from relvec.errors import RelvecError, needed_for
 from relvec.io.files import expanded, written_whole
 from relvec.io.tables import TABLES, kind_of
 
+SECONDS_TO_ANSWER = 10
+
 _GZIP_START = b"\x1f\x8b"
 
 
@@ -35,12 +37,24 @@ def filesystem(address: str) -> tuple[Any, str]:
             return fsspec.filesystem("file"), str(expanded(address))
         try:
             return fsspec.core.url_to_fs(address)
-        except ImportError:
-            with needed_for(f"The address {address}"):
-                from fsspec.implementations.arrow import ArrowFSWrapper
-                from pyarrow.fs import FileSystem
-            found, path = FileSystem.from_uri(address)
-            return ArrowFSWrapper(found), path
+        except ImportError as missing:
+            return _of_pyarrow(address, missing)
+
+
+def _of_pyarrow(address: str, missing: ImportError) -> tuple[Any, str]:
+    """What pyarrow has for an address whose package fsspec lacks."""
+    with needed_for(f"The address {address}"):
+        from fsspec.implementations.arrow import ArrowFSWrapper
+        from pyarrow.fs import FileSystem
+    # Google's library would ask a store that does not answer for a quarter of an hour.
+    patient = f"?retry_limit_seconds={SECONDS_TO_ANSWER}" if address.startswith(("gs://", "gcs://")) else ""
+    try:
+        found, path = FileSystem.from_uri(address + patient)
+    except ValueError as error:
+        if "Unrecognized filesystem" not in str(error):
+            raise
+        raise RelvecError(f"{address} needs a package that is not there ({missing}); install it with pip.") from error
+    return ArrowFSWrapper(found), path
 
 
 def find_files(given: Iterable[str]) -> list[str]:
