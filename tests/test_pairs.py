@@ -43,6 +43,7 @@ def test_a_prototype_is_no_pair() -> None:
         ([("a", "b"), ("a", " ")], "Pair 2: a word of the pair is empty"),
         ([("a", "b"), ("a", None)], "Pair 2: None is not a word"),
         ([("a", "b"), ("a", "caf\udce9")], "Pair 2: .* is not UTF-8 text"),
+        ([("a", "b"), ("a", "b" * 10_001)], "Pair 2: a word has 10,001 characters; give at most 10,000"),
         ([("a", "b"), 7], "Pair 2: expected a pair of words"),
         (pd.DataFrame([("a", "b", "c")], columns=["x", "y", "z"]), "has columns x, y, z; name the two word columns"),
         (pd.DataFrame([("a", float("nan"))]), "Pair 1: nan is not a word"),

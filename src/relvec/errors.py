@@ -90,6 +90,17 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def size_text(bytes_: float) -> str:
+    """
+    >>> size_text(40_960), size_text(1.5e9), size_text(12)
+    ('40.96 kB', '1.50 GB', '12 bytes')
+    """
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if bytes_ >= size:
+            return f"{bytes_ / size:.2f} {unit}"
+    return f"{bytes_:.0f} bytes"
+
+
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """The end of a message about an unknown name: the known one that it comes close to, else other advice.
 

@@ -9,6 +9,7 @@ from relvec.errors import RelvecError
 Pair = tuple[str, str]
 
 HEAD_COLUMNS = ("head", "h", "subj", "subject", "source", "from", "word1")
+MOST_CHARACTERS = 10_000
 TAIL_COLUMNS = ("tail", "t", "obj", "object", "target", "to", "word2")
 
 
@@ -54,10 +55,15 @@ def as_word(word: Any, where: str = "") -> str:
     if not isinstance(word, str):
         raise RelvecError(f"{where}{word!r} is not a word; give two strings for each pair.")
     cleaned = " ".join(word.split())
+    problem = ""
     if not cleaned:
-        raise RelvecError(f"{where}a word of the pair is empty; give both words.")
-    if not cleaned.isascii() and any("\ud800" <= letter <= "\udfff" for letter in cleaned):
-        raise RelvecError(f"{where}{cleaned!a} is not UTF-8 text; give it as UTF-8.")  # from a terminal, or JSON
+        problem = "a word of the pair is empty; give both words"
+    elif len(cleaned) > MOST_CHARACTERS:  # to cut it into tokens would take minutes
+        problem = f"a word has {len(cleaned):,} characters; give at most {MOST_CHARACTERS:,}"
+    elif not cleaned.isascii() and any("\ud800" <= letter <= "\udfff" for letter in cleaned):
+        problem = f"{cleaned!a} is not UTF-8 text; give it as UTF-8"  # from a terminal, or JSON
+    if problem:
+        raise RelvecError(f"{where}{problem}.")
     return cleaned
 
 

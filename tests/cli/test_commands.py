@@ -221,6 +221,17 @@ def test_ctrl_c_is_one_line(relvec: Relvec, tiny_folder: Path, monkeypatch: pyte
     assert (result.code, result.err) == (130, "relvec: stopped.\n")
 
 
+def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path: Path) -> None:
+    import os
+    import subprocess
+
+    (tmp_path / "typer.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", "relvec", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+    assert (done.returncode, done.stderr) == (130, "relvec: stopped.\n")
+
+
 def help_texts(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[str]]]:
     """Each command and what its help has to say, by the words that call it."""
     yield path, [text for text in (command.help, *(getattr(p, "help", None) for p in command.params)) if text]

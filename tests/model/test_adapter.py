@@ -1,4 +1,5 @@
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from relvec import RelvecError
+from relvec import RelBERT, RelvecError
 from relvec.model.adapter import CONFIG_NAME, WEIGHTS_NAME, plain_base
 from relvec.model.torch_backend import TorchRelBERT
 
@@ -82,6 +83,17 @@ def test_a_circle_of_adapters_is_refused(tiny_folder: Path, tmp_path: Path, load
     upper = write_adapter(tmp_path / "upper", tiny_folder, base_model_name_or_path=str(lower))
     with pytest.raises(RelvecError, match="stands on itself"):
         load(str(upper))
+
+
+@pytest.mark.parametrize("backend", ["torch", "numpy"])
+def test_an_adapter_of_another_base_is_named_not_the_base(tiny_folder: Path, tmp_path: Path, backend: str) -> None:
+    base = tmp_path / "base"
+    shutil.copytree(tiny_folder, base)
+    folder = write_adapter(tmp_path / "adapter", tiny_folder, base_model_name_or_path=str(base))
+    config = json.loads((base / "config.json").read_text())
+    (base / "config.json").write_text(json.dumps(config | {"hidden_size": 32}))
+    with pytest.raises(RelvecError, match=r"^The adapter .*adapter does not fit its base .*hidden_size is 16, not 32"):
+        RelBERT.from_pretrained(folder, backend=backend)
 
 
 def test_an_adapter_may_stand_on_another(tiny_folder: Path, tmp_path: Path) -> None:

@@ -281,7 +281,7 @@ def test_a_full_disk_is_noticed_before_training(make_trainer: MakeTrainer, monke
         free = 10
 
     monkeypatch.setattr("shutil.disk_usage", lambda _: Usage)
-    with pytest.raises(RelvecError, match="free some"):
+    with pytest.raises(RelvecError, match=r"has 10 bytes free and the run needs \d+\.\d\d [kM]B; free some"):
         make_trainer().fit()
 
 

@@ -1,5 +1,6 @@
 """The command-line application and how it fails."""
 
+import errno
 import os
 import re
 import sys
@@ -18,6 +19,7 @@ _STOPPED = 130  # the exit code of Ctrl-C
 _LONGEST_SENTENCE = 280
 # So say torch, CUDA, FAISS and Python.
 _OUT_OF_MEMORY = ("allocate memory", "out of memory", "bad_alloc", "bad allocation", "can't start new thread")
+_FIXES = {errno.ENAMETOOLONG: "shorten the name", errno.ENOSPC: "free space, or choose another place"}
 _UsageError: Any = typer.BadParameter.__bases__[0]  # it has no public name, and typer has its own or click's
 
 COMMANDS = {
@@ -128,7 +130,7 @@ def _sentence(error: Exception) -> str | None:
         return "There is not enough memory; use smaller settings or a smaller model, or end other programs."
     if isinstance(error, OSError):  # of a place: where the code could say more, it has
         place = f": {error.filename}" if error.filename else ""
-        return f"{error.strerror or error}{place}; choose another place, or free space."
+        return f"{error.strerror or error}{place}; {_FIXES.get(error.errno or 0, 'choose another place')}."
     return None
 
 

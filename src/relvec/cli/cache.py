@@ -4,6 +4,7 @@ import typer
 
 from relvec.cli.options import Json
 from relvec.cli.output import Table, show
+from relvec.errors import size_text
 from relvec.storage.cache import cache_folder, cache_info, clear_cache
 
 app = typer.Typer(help="Show or empty the cache of computed vectors and scores.", no_args_is_help=True)
@@ -26,5 +27,5 @@ def clear() -> None:
     """Remove all that was computed; fetched models stay. It is computed again when it is needed."""
     spaces = cache_info()
     clear_cache()
-    freed = sum(space.value_bytes for space in spaces) / 1e6
-    typer.echo(f"{sum(space.entries for space in spaces):,} entries, {freed:,.1f} MB removed", err=True)
+    freed = size_text(sum(space.value_bytes for space in spaces))
+    typer.echo(f"{sum(space.entries for space in spaces):,} entries, {freed} removed", err=True)

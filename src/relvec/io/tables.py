@@ -183,8 +183,9 @@ def _csv_cells(lines: list[str], name: str) -> Iterator[tuple[int, list[str]]]:
             yield rows.line_num, row
             start = rows.line_num + 1
     except csv.Error as error:
-        problem = f"{name}, line {start}: a quote is not closed, or a word is too long ({error})"
-        raise RelvecError(f"{problem}; close or double the quote, or shorten the word.") from error
+        is_long = len(lines[start - 1]) > csv.field_size_limit()
+        problem, fix = ("a word is too long", "shorten") if is_long else ("a quote is not closed", "close or double")
+        raise RelvecError(f"{name}, line {start}: {problem} ({error}); {fix} it.") from error
 
 
 def _read_tsv(lines: list[str], name: str) -> Iterator[Row]:

@@ -1,6 +1,7 @@
 """Loading an encoder and its tokenizer from a folder: safetensors first, never code."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,14 @@ from relvec.progress import quiet_transformers
 
 
 def load_config(folder: Path, **changes: Any) -> PretrainedConfig:
-    try:
+    with _loading(f"{folder / 'config.json'} describes no encoder", "use a folder of transformers"):
         return AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **changes)
-    except Exception as error:  # each kind of broken setting has an error class of its own
-        path = folder / "config.json"
-        raise RelvecError(f"{path} describes no encoder ({_brief(error)}); use a folder of transformers.") from error
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    try:
+    with _loading(f"The tokenizer in {folder} cannot be read", "save it there beside the model"):
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except Exception as error:  # the tokenizers library raises bare Exception for a broken file
-        raise RelvecError(f"The tokenizer in {folder} cannot be read; save it there beside the model.") from error
+        tokenizer.model_max_length = int(tokenizer.model_max_length)
     if tokenizer.pad_token_id is None and tokenizer.eos_token is not None:
         tokenizer.pad_token = tokenizer.eos_token  # a decoder never looks at what comes after a token
     if tokenizer.pad_token_id is None:
@@ -44,7 +41,8 @@ def load_weights(folder: Path, config: PretrainedConfig) -> PreTrainedModel:
     """The encoder of a folder, without its unused pooling head."""
     load = _from_int8 if (folder / INT8_WEIGHTS).is_file() else _from_transformers
     model: Any
-    model, lacking = load(folder, config)
+    with _loading(f"The weights in {folder} cannot be loaded", "fetch them again"):
+        model, lacking = load(folder, config)
     missing = sorted(key for key in lacking if not key.startswith("pooler"))
     if missing:
         raise RelvecError(f"The weights in {folder} lack {missing[0]} and {len(missing) - 1} more; fetch them again.")
@@ -55,13 +53,10 @@ def load_weights(folder: Path, config: PretrainedConfig) -> PreTrainedModel:
 
 def _from_int8(folder: Path, config: PretrainedConfig) -> tuple[PreTrainedModel, Iterable[str]]:
     """The encoder of an int8 file, and the names that the file lacks."""
-    try:
-        file = TensorFile(folder / INT8_WEIGHTS)
-        model = AutoModel.from_config(config, dtype=torch.float32)
-        names = model.state_dict().keys() & set(file.names())
-        missing, _ = model.load_state_dict({name: torch.tensor(file.tensor(name)) for name in names}, strict=False)
-    except Exception as error:  # a file that is cut off breaks in numpy, in JSON or in torch
-        raise RelvecError(_broken(folder, error)) from error
+    file = TensorFile(folder / INT8_WEIGHTS)
+    model = AutoModel.from_config(config, dtype=torch.float32)
+    names = model.state_dict().keys() & set(file.names())
+    missing, _ = model.load_state_dict({name: torch.tensor(file.tensor(name)) for name in names}, strict=False)
     return model, missing
 
 
@@ -70,18 +65,25 @@ def _from_transformers(folder: Path, config: PretrainedConfig) -> tuple[PreTrain
     if not has_safetensors and not any(folder.glob("pytorch_model*.bin")):
         raise RelvecError(f"The folder {folder} holds no weights; it needs a model.safetensors.")
     options: dict[str, Any] = {"use_safetensors": has_safetensors, "weights_only": True, "output_loading_info": True}
-    try:
-        with quiet_transformers():
-            model, report = AutoModel.from_pretrained(
-                folder, config=config, dtype=torch.float32, local_files_only=True, trust_remote_code=False, **options
-            )
-    except Exception as error:  # safetensors, pickle and torch each have their own errors for a broken file
-        raise RelvecError(_broken(folder, error)) from error
+    model, report = AutoModel.from_pretrained(
+        folder, config=config, dtype=torch.float32, local_files_only=True, trust_remote_code=False, **options
+    )
     return model, report["missing_keys"]
 
 
-def _broken(folder: Path, error: Exception) -> str:
-    return f"The weights in {folder} cannot be loaded ({_brief(error)}); fetch them again."
+@contextmanager
+def _loading(problem: str, fix: str) -> Iterator[None]:
+    """What transformers and torch say of a broken folder in many ways, as one sentence."""
+    try:
+        with quiet_transformers():
+            yield
+    except RelvecError:
+        raise
+    except Exception as error:  # safetensors, pickle, tokenizers and torch have errors of their own, or bare ones
+        reason = _brief(error)
+        if "ignore_mismatched_sizes" in reason:  # an option that nobody here can set, and a report that is not shown
+            reason = "their sizes are not those of the config.json"
+        raise RelvecError(f"{problem} ({reason}); {fix}.") from error
 
 
 def token_limit(encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:

@@ -1,6 +1,7 @@
 """What the folder of a model holds, read without torch: configuration, prompt, pooling, adapters and base."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -10,11 +11,12 @@ from pydantic import Field
 from relvec.errors import RelvecError
 from relvec.hub.models import resolve
 from relvec.io.checksums import check_folder
-from relvec.model.adapter import adapters_and_base
+from relvec.model.adapter import CONFIG_NAME, adapters_and_base
 from relvec.prompts import DEFAULT_TEMPLATE, Template
 from relvec.settings import Settings
 
 MOST_LAYERS = 1000
+SIZES = ("model_type", "vocab_size", "hidden_size", "intermediate_size")
 
 
 class RelbertConfig(Settings, extra="ignore", coerce_numbers_to_str=False):
@@ -61,6 +63,7 @@ class StoredModel:
         adapters, base = adapters_and_base(folder, show_progress)
         for each in dict.fromkeys((folder, *adapters, base)):
             check_folder(each)
+        _check_fit(adapters, base)
         return cls(Path(model).name, folder, config | changes, relbert_config(folder), adapters, base, changes)
 
     @property
@@ -89,11 +92,23 @@ def read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     try:
         config = dict(json.loads(path.read_text(encoding="utf-8")))
-        if config.get("num_hidden_layers", 0) > MOST_LAYERS:  # torch would make them all before it looks at the weights
+        # Of too many, torch would make all before it looks at the weights.
+        if not 0 < config.get("num_hidden_layers", 1) <= MOST_LAYERS:
             raise ValueError(f"it has {config['num_hidden_layers']} layers")
         return config
     except (OSError, TypeError, ValueError) as error:
         raise RelvecError(f"{path} describes no encoder ({error}); use a folder of transformers.") from error
+
+
+def _check_fit(adapters: Sequence[Path], base: Path) -> None:
+    """Refuse an adapter that was trained on another base, which else would seem to be broken."""
+    of_base = read_config(base) if adapters else {}
+    for adapter in adapters:
+        own = read_config(adapter)
+        if differing := [name for name in SIZES if own.get(name, of_base.get(name)) != of_base.get(name)]:
+            problem = f"{differing[0]} is {own[differing[0]]}, not {of_base.get(differing[0])}"
+            fix = f"name the base that it was trained on in its {CONFIG_NAME}"
+            raise RelvecError(f"The adapter {adapter} does not fit its base {base} ({problem}); {fix}.")
 
 
 def _fewer_layers(config: dict[str, Any], count: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, size_text
 from relvec.model.saving import finished_run
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.storage.lock import writing
@@ -77,7 +77,7 @@ class EncoderTraining(Loop):
         folder = next(place for place in (output, *output.parents) if place.exists())
         free = shutil.disk_usage(folder).free
         if free < needed:
-            problem = f"{folder} has {free / 1e9:.1f} GB free and the run needs {needed / 1e9:.1f} GB"
+            problem = f"{folder} has {size_text(free)} free and the run needs {size_text(needed)}"
             raise RelvecError(f"{problem}; free some.")
 
     @property

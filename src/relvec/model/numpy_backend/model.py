@@ -71,7 +71,9 @@ class NumpyRelBERT(PromptedRelBERT):
     @property
     def fingerprint(self) -> str:
         decisive = self._beside_the_weights(self.tokenizer.get_vocab(), self._config)
-        return hashlib.sha256(f"{decisive} {self._weights.checksum()}".encode()).hexdigest()
+        layers = len(self._network.layers)
+        unused = f" {layers} layers" if self._weights.has_layer(layers) else ""
+        return hashlib.sha256(f"{decisive} {self._weights.checksum()}{unused}".encode()).hexdigest()
 
     def _encoding(self) -> AbstractContextManager[Any]:
         """With one thread in each matrix product: several would wait for each other, and for ours."""

@@ -115,14 +115,14 @@ class Network:
 
     def __init__(self, config: Mapping[str, Any], weights: Weights, padding: int) -> None:
         kind = ARCHITECTURES[config["model_type"]]
-        # MPNet counts positions from the padding token that it was trained with.
-        if kind.first_position not in (0, padding + 1) or any(
-            config.get(key, PLAIN[key]) != PLAIN[key] for key in PLAIN
-        ):
-            raise ValueError("it is not a plain encoder")
         self.dim, self.heads = int(config["hidden_size"]), int(config["num_attention_heads"])
         self.epsilon = float(config.get("layer_norm_eps", 1e-12))
         self.words = weights.rows("embeddings.word_embeddings.weight")
+        is_plain = all(config.get(key, PLAIN[key]) == PLAIN[key] for key in PLAIN)
+        has_its_sizes = self.words.numbers.shape[1] == self.dim and self.dim % self.heads == 0
+        # MPNet counts positions from the padding token that it was trained with.
+        if not (is_plain and has_its_sizes and kind.first_position in (0, padding + 1)):
+            raise ValueError("it is not a plain encoder of the sizes that its config.json has")
         self.positions = weights.tensor("embeddings.position_embeddings.weight")[kind.first_position :]
         self.max_tokens = len(self.positions)
         if kind.has_token_types:

@@ -113,6 +113,9 @@ class Weights:
     def linear(self, name: str) -> Linear:
         return Linear(self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias"), self._updates.get(name, ()))
 
+    def has_layer(self, number: int) -> bool:
+        return any(name.startswith(f"encoder.layer.{number}.") for name in self._file.names())
+
     def checksum(self) -> str:
         digest = hashlib.sha256(self._file.bytes.data)
         for file, scale in self._adapters:
