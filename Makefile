@@ -1,4 +1,4 @@
-.PHONY: check lint types test browser coverage docs tables cluster chaos soak
+.PHONY: check lint types test browser coverage docs tables speed cluster chaos soak
 
 check: lint types docs test
 
@@ -27,6 +27,11 @@ docs:
 
 tables:
 	python tools/make_tables.py
+	python tools/make_speed_plot.py
+
+speed:
+	python benchmarks/encode.py --accuracy relvec-mpnet relvec-small relvec-nano --output experiments/encode.json
+	$(MAKE) tables
 
 chaos:
 	python chaos

@@ -38,11 +38,12 @@ def peer_python() -> Path:
 
 
 def environment(threads: int) -> dict[str, str]:
-    """What a process of either package is started with: the CPU, that many threads, no network."""
+    """What a process of either package is started with: the CPU, that many threads that do not spin, no network."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
     return {
         **os.environ,
         **dict.fromkeys(names, str(threads)),
+        "OMP_WAIT_POLICY": "passive",  # a process that waits for its turn must not slow the others
         "CUDA_VISIBLE_DEVICES": "",
         "HF_HUB_OFFLINE": "1",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -81,7 +82,7 @@ class Worker:
     def of_peer(cls, python: Path | None, threads: int) -> Self:
         return cls(python or peer_python(), "peer_worker.py", threads)
 
-    def load(self, model: Path, template: str | None = None, pooling: str | None = None, **options: str) -> None:
+    def load(self, model: str | Path, template: str | None = None, pooling: str | None = None, **options: str) -> None:
         """Load a folder; an encoder that was never saved by either package needs a template and a pooling.
 
         Options are relvec's alone: `backend` and `dtype`.

@@ -3,13 +3,15 @@
     python benchmarks/train_speed.py --base minilm --steps 60
 
 Both train on the bundled relations from the same seed, and take turns step by step, each in a process of its own, so
-that a busy machine slows both alike. Evaluation does not count.
+that a busy machine slows both alike. Evaluation does not count. A last step shows where the time goes: the seconds of
+its operations, summed over the threads.
 """
 
 import argparse
 import multiprocessing
 import tempfile
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from multiprocessing.connection import Connection
 from typing import Any
@@ -29,22 +31,49 @@ RECIPE: dict[str, Any] = {
     "learning_rate": 1e-3,
     "lora_rank": 16,
 }
+KINDS: dict[str, tuple[str, ...]] = {
+    "matrix products": ("aten::mm", "aten::addmm", "aten::bmm"),
+    "attention": ("scaled_dot_product", "softmax"),
+    "gelu": ("gelu",),
+    "layer norm": ("layer_norm",),
+    "dropout": ("bernoulli", "dropout", "aten::div_"),
+    "copies": ("aten::copy_", "aten::cat", "aten::index"),
+    "sums, products": ("aten::add", "aten::mul", "aten::sum", "aten::sqrt"),
+}
+OTHER = "all else"
 
 
 def train(recipe: dict[str, Any], connection: Connection) -> None:
-    """Make the steps that are asked for; answer with the seconds of each, or with the validation loss."""
+    """Make the steps that are asked for, and answer with the seconds of each; 0 asks for the loss, -1 for a profile."""
     from relvec.training.recipe import Recipe
     from relvec.training.run import make_trainer
 
     with tempfile.TemporaryDirectory() as folder:
         trainer = make_trainer(Recipe(**recipe), folder)
         for step in iter(connection.recv, None):
-            if step:
+            if step < 0:
+                connection.send(profile_of(lambda: trainer.step(trainer.steps)))
+            elif step:
                 start = time.perf_counter()
                 trainer.step(step)
                 connection.send(time.perf_counter() - start)
             else:
                 connection.send(next(iter(trainer.evaluate().values())))
+
+
+def profile_of(work: Callable[[], object]) -> dict[str, float]:
+    """Seconds of each kind of operation, without those that it calls."""
+    from torch._C._profiler import _ExperimentalConfig
+    from torch.profiler import ProfilerActivity, profile
+
+    every_thread = _ExperimentalConfig(profile_all_threads=True)
+    with profile(activities=[ProfilerActivity.CPU], experimental_config=every_thread) as found:
+        work()
+    seconds = dict.fromkeys([*KINDS, OTHER], 0.0)
+    for operation in found.key_averages():
+        kinds = (kind for kind, names in KINDS.items() if any(name in operation.key for name in names))
+        seconds[next(kinds, OTHER)] += operation.self_cpu_time_total / 1e6
+    return seconds
 
 
 def main() -> None:
@@ -61,9 +90,9 @@ def main() -> None:
         recipe = {**RECIPE, "base": options.base, "steps": options.steps, **WAYS[way]}
         context.Process(target=train, args=(recipe, other), daemon=True).start()
 
-    def ask(way: str, step: int) -> float:
+    def ask(way: str, step: int) -> Any:
         ends[way].send(step)
-        return float(ends[way].recv())
+        return ends[way].recv()
 
     seconds = dict.fromkeys(ends, 0.0)
     courses: dict[str, list[tuple[float, float]]] = {way: [(0.0, ask(way, 0))] for way in ends}
@@ -84,6 +113,10 @@ def main() -> None:
         arrival = taken[way]
         told = "never | -" if arrival is None else f"{arrival:.1f} | {(taken[first] or 0) / arrival:.2f}x"
         print(f"| {way} | {pace} | {best:.4f} | {told} |")
+    profiles = {way: ask(way, -1) for way in ends}
+    print(f"\n| seconds of a step | {' | '.join(ends)} |\n| --- |{' ---: |' * len(ends)}")
+    for kind in (*KINDS, OTHER):
+        print(f"| {kind} | {' | '.join(f'{profile[kind]:.2f}' for profile in profiles.values())} |")
 
 
 def seconds_to(goal: float, course: list[tuple[float, float]]) -> float | None:

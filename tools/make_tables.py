@@ -1,9 +1,11 @@
 """Write the tables of README and docs from the code's own registries: `make tables`."""
 
+import json
 import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import typer.main
 
@@ -25,6 +27,7 @@ PAGES = (
     ROOT / "README.md",
     *(ROOT / "docs" / f"{name}.md" for name in ("index", "training", "evaluation", "neighbours", "speed")),
 )
+MEASURED = ROOT / "experiments" / "encode.json"
 
 _BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -47,6 +50,33 @@ def _model(row: dict[str, object]) -> list[str]:
     speed = "" if row["speed"] is None else f"{row['speed']:g}x"
     accuracy = "" if row["analogy_accuracy"] is None else f"{row['analogy_accuracy']:.1f} % ({row['scoring']})"
     return [str(row["kind"]), f"{int(str(row['parameters'])) / 1e6:.0f} M", speed, accuracy, str(row["source"])]
+
+
+def measured() -> list[dict[str, Any]]:
+    """What `benchmarks/encode.py` measured."""
+    rows: list[dict[str, Any]] = json.loads(MEASURED.read_text(encoding="utf-8"))
+    return rows
+
+
+def ways() -> list[list[str]]:
+    head = ["model", "computed by", "pairs/s", "to relbert", "MB", "smallest cosine", "accuracy"]
+    return [head, *(_way(row) for row in measured())]
+
+
+def _way(row: dict[str, Any]) -> list[str]:
+    speed = f"{row['pairs_per_second']:,.0f}"
+    ratio = f"{row['to_peer']:.1f}x" if row["to_peer"] else "-"
+    cosine = f"{row['smallest_cosine']:.4f}" if row["smallest_cosine"] else "-"
+    accuracy = f"{row['accuracy']:.1f}" if row["accuracy"] else "-"
+    way = row["way"].replace("relbert", "relbert 2.0.2")
+    return [f"`{row['model']}`", way, speed, ratio, f"{row['peak_megabytes']:.0f}", cosine, accuracy]
+
+
+def speeds() -> list[list[str]]:
+    """Of each model the original package, torch, and the fastest way."""
+    fastest = {row["model"]: row["way"] for row in sorted(measured(), key=lambda row: row["pairs_per_second"])}
+    shown = [row for row in measured() if row["way"] in ("relbert", "torch float32", fastest[row["model"]])]
+    return [[*line[:5], line[-1]] for line in (ways()[0], *map(_way, shown))]
 
 
 def losses() -> list[list[str]]:
@@ -127,6 +157,8 @@ TABLES: Tables = {
     for table in (
         commands,
         models,
+        ways,
+        speeds,
         losses,
         sources,
         backends,

@@ -239,6 +239,14 @@ def help_texts(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple
         yield from help_texts(inner, (*path, name))
 
 
+@pytest.mark.parametrize("command", ["embed", "index build", "evaluate analogy", "serve", "distill", "similarity"])
+def test_commands_that_encode_take_a_backend(command: str) -> None:
+    found: Any = typer.main.get_command(make_app())
+    for name in command.split():
+        found = found.commands[name]
+    assert "--backend" in {option for parameter in found.params for option in parameter.opts}
+
+
 def test_a_bracket_in_a_help_text_is_not_taken_for_markup(relvec: Relvec) -> None:
     """Help texts are markup to rich, which swallows a plain `[h]`."""
     said = dict(help_texts(typer.main.get_command(make_app())))

@@ -194,7 +194,7 @@ def test_every_backend_is_a_relbert_with_the_same_vectors(quick_folder: Path, ba
     [
         ({"backend": "nunpy"}, "did you mean 'numpy'"),
         ({"backend": "numpy", "device": "cuda"}, "on the CPU only"),
-        ({"backend": "numpy", "dtype": "bfloat16"}, "float32"),
+        ({"backend": "numpy", "dtype": "bfloat16"}, r"float32 on the CPU only, not bfloat16 .*relvec\[torch\]"),
         ({"dtype": "int3"}, "Unknown dtype"),
     ],
 )

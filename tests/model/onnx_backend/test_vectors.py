@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
+import torch
 
 from relvec import RelBERT, RelvecError
 from relvec.model.numpy_backend.model import NumpyRelBERT
 from relvec.model.onnx_backend.graph import INPUTS, VECTORS
 from relvec.model.onnx_backend.model import OnnxRelBERT
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.pooling import POOLINGS
 from relvec.similarity import cosine
 from relvec.storage.cache import cache_folder
@@ -56,6 +58,17 @@ def test_a_damaged_graph_is_made_again(quick_folder: Path) -> None:
         again = OnnxRelBERT.from_pretrained(quick_folder, dtype="int8")
         np.testing.assert_array_equal(again.encode(PAIRS), model.encode(PAIRS))
         assert model.graph.read_bytes() == whole
+
+
+def test_the_graph_of_other_weights_is_not_used(quick_folder: Path, tmp_path: Path) -> None:
+    before = OnnxRelBERT.from_pretrained(quick_folder)
+    other = TorchRelBERT.from_pretrained(quick_folder)
+    with torch.no_grad():
+        next(other.encoder.parameters()).mul_(2)
+    other.save_pretrained(tmp_path / "model")
+    after = OnnxRelBERT.from_pretrained(tmp_path / "model")
+    assert after.graph != before.graph
+    np.testing.assert_allclose(after.encode(PAIRS), other.encode(PAIRS), atol=1e-5)
 
 
 def test_another_dtype_or_pooling_is_another_graph_and_fingerprint(quick_folder: Path) -> None:

@@ -54,7 +54,8 @@ class NumpyRelBERT(PromptedRelBERT):
     ) -> Self:
         if str(device or "cpu") != "cpu" or dtype not in cls.dtypes:
             has = f"{' and '.join(cls.dtypes)} on the CPU only, not {dtype} on {device or 'the CPU'}"
-            raise RelvecError(f"The {cls.backend} backend has {has}; use another.")
+            remedy = "use int8 with the onnx backend, else the torch backend (pip install 'relvec[torch]')"
+            raise RelvecError(f"The {cls.backend} backend has {has}; {remedy}.")
         if stored.kind not in ARCHITECTURES:
             raise UnsupportedModelError(f"it knows {' and '.join(ARCHITECTURES)}, not {stored.kind}")
         try:
