@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,10 +38,13 @@ from relvec.index.storage import is_milvus
 from relvec.index.vector_store import principal_axes
 from relvec.index.vocabulary import PairVocabulary
 from relvec.io.vectors import read_pair_file
+from relvec.model.cached_vectors import ModelVectors
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, normalized
 
 NEIGHBOURS = 10
+SIZES = (10**6, 10**8, 10**9)
+RATES = Path(__file__).parents[1] / "experiments" / "encode.json"
 
 Rows = Iterator[list[Any]]
 
@@ -61,25 +65,33 @@ def cost(options: argparse.Namespace) -> Rows:
 
 
 def workers(options: argparse.Namespace) -> Rows:
-    """One bulk job by one process, by several, and on Ray with as many cores: the best of some rounds, in turns."""
-    cores = options.cores
+    """One bulk job by one process, by several, and on Ray with as many cores: the best of some rounds, in turns.
+
+    "To start" is a job of a pair a shard; the rate is that of the rows beyond.
+    """
+    cores, shards = options.cores, 8 * options.cores
     settings = {
         "1 process, 1 thread": ("local", 1, 1),
         f"1 process, {cores} threads": ("local", 1, cores),
         f"{cores} processes, 1 thread each": ("local", cores, 1),
         f"Ray, {cores} actors": ("ray", cores, 1),
     }
-    seconds: dict[str, list[float]] = {name: [] for name in settings}
+    seconds: dict[tuple[str, int], list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        source = written(Path(folder) / "pairs.tsv", bundled_pairs(options.rows))
-        for number in range(options.rounds):
+        for number, rows in product(range(options.rounds), (shards, options.rows)):
+            source = written(Path(folder) / f"{rows}.tsv", bundled_pairs(rows))
             for name, (runner, count, threads) in settings.items():
-                output = Path(folder) / f"{number} {name}"
-                job = command(source, output, options, "--runner", runner, "--workers", str(count))
-                seconds[name].append(json.loads(run(job, threads))["seconds"])
-    yield ["who", "rows a second", "against the first"]
-    for name, times in seconds.items():
-        yield [name, f"{options.rows / min(times):.0f}", f"{min(seconds['1 process, 1 thread']) / min(times):.2f}x"]
+                output = Path(folder) / f"{number} {rows} {name}"
+                sharding = ("--shards", str(shards), "--runner", runner, "--workers", str(count))
+                done = json.loads(run(command(source, output, options, *sharding), threads))
+                seconds.setdefault((name, rows), []).append(done["seconds"])
+    yield ["who", "to start, s", "rows a second", "against the first"]
+    first = 0.0
+    for name in settings:
+        start = min(seconds[name, shards])
+        rate = (options.rows - shards) / (min(seconds[name, options.rows]) - start)
+        first = first or rate
+        yield [name, f"{start:.1f}", f"{rate:.0f}", f"{rate / first:.2f}x"]
 
 
 def faults(options: argparse.Namespace) -> Rows:
@@ -149,6 +161,35 @@ def index(options: argparse.Namespace) -> Rows:
                 *(f"{found.milliseconds:.1f}", f"{recall(filtered_truth, found.filtered, RERANKED):.3f}"),
                 f"{found.filtered_milliseconds:.1f}",
             ]
+
+
+def pairs(options: argparse.Namespace) -> Rows:
+    """Write `--rows` distinct pairs to `pairs.parquet` in `--folder`: bundled ones, reversed, then scrambled."""
+    import pyarrow
+    from pyarrow import parquet
+
+    bundled = PairIndex.load().pairs
+    rows = list(zip(bundled.pairs(), bundled.all_relations(), strict=True))
+    found = dict(rows)
+    tails: dict[str, list[str]] = {}
+    for (head, tail), label in rows:
+        found.setdefault((tail, head), label and f"reverse of {label}")
+        tails.setdefault(label, []).append(tail)
+    chance = random.Random(0)
+    while len(found) < options.rows:
+        (head, _), label = chance.choice(rows)
+        tail = chance.choice(tails[label])
+        if head.casefold() != tail.casefold():
+            found.setdefault((head, tail), label and f"scrambled {label}")
+    heads, tails_of = zip(*islice(found, options.rows), strict=True)
+    columns: dict[str, Sequence[str]] = {
+        "head": heads,
+        "tail": tails_of,
+        "relation": list(islice(found.values(), options.rows)),
+    }
+    parquet.write_table(pyarrow.table(columns), Path(options.folder) / "pairs.parquet", row_group_size=16_384)
+    yield ["pairs", "labels"]
+    yield [len(heads), len(set(columns["relation"]))]
 
 
 def kills(options: argparse.Namespace) -> Rows:
@@ -284,7 +325,7 @@ def dimensions(options: argparse.Namespace) -> Rows:
     vectors = normalized(read_pair_file(options.embeddings).vectors)
     order = np.random.default_rng(1).permutation(len(vectors))
     queries, kept = vectors[order[: options.queries]], vectors[order[options.queries :]]
-    model = RelBERT.from_pretrained(options.models[0], backend=options.backends[0])
+    model = RelBERT.from_pretrained(options.models[0], backend=options.backends[0], dtype=options.dtype)
     asked = {
         name: load_questions(name, options.questions) for name in options.datasets or datasets_with(options.questions)
     }
@@ -296,7 +337,7 @@ def dimensions(options: argparse.Namespace) -> Rows:
             for pair in (question.stem, *question.choices)
         )
     )
-    encoded = dict(zip(distinct, model.encode(distinct, normalize=True, truncate=True), strict=True))
+    encoded = dict(zip(distinct, normalized(ModelVectors(model).vectors(distinct)[0]), strict=True))
     exact = np.argsort(-(queries @ kept.T), axis=1)[:, :NEIGHBOURS]
     for dim in (*options.dims, vectors.shape[1]):
         axes = principal_axes(kept, dim)
@@ -311,6 +352,16 @@ def dimensions(options: argparse.Namespace) -> Rows:
             *(f"{100 * each:.1f}" for each in (*right, statistics.mean(right))),
         ]
         yield [dim, *cells]
+
+
+def estimate(options: argparse.Namespace) -> Rows:
+    """Core-hours, cost at 0.04 $ a core-hour, and hours on 64 cores, from what `encode.py --json` measured on two."""
+    yield ["model", "computed by", *(f"{what}, {pairs:.0e}" for pairs in SIZES for what in ("core-h", "$", "h"))]
+    for row in json.loads(options.rates.read_text(encoding="utf-8")):
+        if not row["prompt"] and row["way"] != "relbert":
+            hours = [2 * pairs / row["pairs_per_second"] / 3_600 for pairs in SIZES]
+            cells = (f"{cell:.2g}" for each in hours for cell in (each, 0.04 * each, each / 64))
+            yield [row["model"], row["way"], *cells]
 
 
 def scheduling(options: argparse.Namespace) -> Rows:
@@ -400,7 +451,7 @@ def digest(folder: Path) -> str:
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Rows]] = {
-    part.__name__: part for part in (cost, workers, faults, index, kills, dimensions, scheduling)
+    part.__name__: part for part in (cost, workers, faults, pairs, index, kills, dimensions, estimate, scheduling)
 }
 
 
@@ -410,17 +461,19 @@ def main() -> None:
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--models", nargs="+", default=["relvec-small"])
     parser.add_argument("--backends", nargs="+", default=["numpy"])
-    parser.add_argument("--rows", type=int, default=8_192, help="of cost, workers and faults")
+    parser.add_argument("--dtype", default="float32", help="of dimensions")
+    parser.add_argument("--rows", type=int, default=8_192, help="of cost, workers, faults and pairs")
     parser.add_argument("--rounds", type=int, default=3, help="of workers and kills")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="of workers")
     parser.add_argument("--kinds", nargs="+", default=["flat", "rabitq", "ivfpq", "milvus"], help="of index and kills")
     parser.add_argument("--shards", type=Path, help="of index and kills: a folder by relvec embed, with labels")
     parser.add_argument("--embeddings", type=Path, help="of dimensions: a file of pair vectors")
     parser.add_argument("--queries", type=int, default=100)
-    parser.add_argument("--folder", help="where indexes are written, and left for kills")
+    parser.add_argument("--folder", help="where pairs are written, and indexes left for kills")
     parser.add_argument("--dims", type=int, nargs="+", default=[32, 64, 128, 256], help="of dimensions")
     parser.add_argument("--datasets", nargs="+", help="of dimensions; by default the five of the paper")
     parser.add_argument("--questions", default="valid", help="the part of the datasets of dimensions: valid or test")
+    parser.add_argument("--rates", type=Path, default=RATES, help="of estimate")
     parser.add_argument("--hours", type=float, default=4, help="of work for each worker in scheduling")
     options = parser.parse_args()
     for number, row in enumerate(PARTS[options.part](options)):

@@ -33,9 +33,11 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def alone(tiny_folders: Callable[[str], Path], pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What one local process makes of the pairs."""
+    """What one local process makes of the pairs, with one thread as an actor has: a batch that is shared differs."""
     folder = tmp_path_factory.mktemp("alone")
-    embed_files(pairs, folder / "vectors", model=tiny_folders("mpnet"), backend="numpy", shards=SHARDS, workers=1)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("OMP_NUM_THREADS", "1")
+        embed_files(pairs, folder / "vectors", model=tiny_folders("mpnet"), backend="numpy", shards=SHARDS, workers=1)
     return content(folder / "vectors")
 
 

@@ -1,11 +1,11 @@
-"""An index in Milvus answers as the one in a folder does; here the embedded engine."""
+"""An index in Milvus answers as the one in a folder does; here the embedded engine, also behind a port."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -37,8 +37,21 @@ def model(tiny_folders: Callable[[str], Path]) -> RelBERT:
 
 
 @pytest.fixture(scope="module")
-def address(model: RelBERT, tmp_path_factory: pytest.TempPathFactory) -> str:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The embedded engine behind a port, which speaks the protocol of a Milvus server."""
+    from milvus_lite.adapter.grpc.server import start_server_in_thread
+
+    server, database, port = start_server_in_thread(str(tmp_path_factory.mktemp("server")))
+    yield f"http://127.0.0.1:{port}"
+    server.stop(grace=2)
+    database.close()
+
+
+@pytest.fixture(scope="module", params=["folder", "server"])
+def address(request: pytest.FixtureRequest, model: RelBERT, tmp_path_factory: pytest.TempPathFactory) -> str:
     made = f"milvus:{tmp_path_factory.mktemp('milvus')}/pairs.db"
+    if request.param == "server":
+        made = f"milvus:{request.getfixturevalue('server')}/my_pairs"
     build_index(model, PAIRS, made, relations=RELATIONS)
     return made
 

@@ -19,6 +19,7 @@ from relvec import RelBERT, RelvecError
 from relvec.hub.catalogue import BUNDLED_MODELS
 from relvec.index.pair_index import PairIndex
 from relvec.model.adapter import WEIGHTS_NAME
+from relvec.model.backends import thread_count
 from relvec.model.numpy_backend.model import NumpyRelBERT
 from relvec.model.numpy_backend.transformer import ARCHITECTURES
 from relvec.model.torch_backend import TorchRelBERT
@@ -221,3 +222,10 @@ def test_a_few_pairs_wait_for_no_slow_import(tiny_folders: Callable[[str], Path]
     command = [sys.executable, "-c", code, "similarity", "Paris:France", "cup:tea", "-m", str(tiny_folders("mpnet"))]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=dict(os.environ))
     assert done.returncode == 0, done.stderr
+
+
+def test_threads_are_those_of_the_environment_else_all_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert thread_count() == 3
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert thread_count() == os.cpu_count()

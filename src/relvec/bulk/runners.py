@@ -21,7 +21,7 @@ LOST = 3
 SECONDS_TO_ANSWER = 10
 SECONDS_TO_TELL = 0.5
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,7 @@ def encode_on_ray(task: Task, model: RelBERT, parts: Sequence[Part], cluster: Cl
 
     Parts and shards travel through storage that every node reaches; only their names travel through Ray.
     """
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # else each actor comes with a warning on stderr
     with needed_for("The Ray runner"):
         import ray
         import ray.data
@@ -197,7 +198,7 @@ def _connected(ray: Any, cluster: Cluster) -> Iterator[None]:
         options |= {"num_cpus": cluster.workers, "include_dashboard": False}
     try:
         _check_answers(cluster.ray_address or "auto")
-        ray.init(cluster.ray_address, **options)
+        ray.init(cluster.ray_address or "local", **options)  # without an address Ray would take any cluster it finds
     except Exception as error:  # a node that starts too slowly is a plain one
         where = f"at {cluster.ray_address}" if cluster.ray_address else "on this machine"
         reason = str(error).strip().partition("\n")[0].rstrip(".")

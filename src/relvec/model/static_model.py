@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from relvec.errors import RelvecError, UnknownWordsWarning
-from relvec.model.backends import STATIC_KIND
+from relvec.model.backends import STATIC_KIND, thread_count
 from relvec.model.numpy_backend.weights import TensorFile
 from relvec.model.relation_model import RelBERT
 from relvec.model.stored import StoredModel
@@ -175,7 +174,7 @@ class StaticRelBERT(RelBERT):
         with (
             progress_bar(len(pairs), "Encoding", show=show_progress) as bar,
             threadpool_limits(1, "blas"),  # threads within a product would wait for ours
-            ThreadPoolExecutor(os.cpu_count()) as pool,
+            ThreadPoolExecutor(thread_count()) as pool,
         ):
             for done in pool.map(fill, starts):
                 bar.update(done)

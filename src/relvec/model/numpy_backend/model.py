@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from relvec.errors import RelvecError
-from relvec.model.backends import UnsupportedModelError
+from relvec.model.backends import UnsupportedModelError, thread_count
 from relvec.model.numpy_backend.tokenizer import NumpyTokenizer
 from relvec.model.numpy_backend.transformer import ARCHITECTURES, Network, TokenArray
 from relvec.model.numpy_backend.weights import Weights
@@ -86,7 +86,7 @@ class NumpyRelBERT(PromptedRelBERT):
 
     def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterable[Vectors]:
         """Threads have a batch each, or a share of one."""
-        threads = os.cpu_count() or 1
+        threads = thread_count()
         if threads < 2 or len(batches) < threads:
             return map(self._vectors_of_batch, batches)
         return self._in_threads(threads, batches)
@@ -96,7 +96,7 @@ class NumpyRelBERT(PromptedRelBERT):
             yield from pool.map(self._vectors_of_share, batches)
 
     def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
-        threads = min(os.cpu_count() or 1, len(token_ids) // PAIRS_PER_THREAD)
+        threads = min(thread_count(), len(token_ids) // PAIRS_PER_THREAD)
         if threads < 2:
             return self._vectors_of_share(token_ids)
         vectors = np.empty((len(token_ids), self.dim), dtype=np.float32)
