@@ -1,8 +1,8 @@
 """The manifest of a folder of shards: which part of the input became which shard, and by which model.
 
-`manifest.jsonl` has the job in its first line and a shard in each of the others; `errors.jsonl` has the rows that were
-left out. Only the driver writes them, each whole or not at all. A shard counts once the manifest has it, and so a job
-resumes after any kill, whoever encoded its shards.
+`manifest.jsonl` has the job in its first line and a shard in each of the others, each with a checksum; `errors.jsonl`
+has the rows that were left out. Only the driver writes them, each whole or not at all. A shard counts once the manifest
+has it, and so a job resumes after any kill, whoever encoded its shards.
 """
 
 import json
@@ -15,7 +15,7 @@ from pydantic import Field
 from relvec.errors import RelvecError
 from relvec.io.addresses import read_whole, size_of, write_whole
 from relvec.model.model_check import ModelCheck
-from relvec.settings import Settings
+from relvec.settings import Settings, sealed, unsealed
 
 MANIFEST = "manifest.jsonl"
 ERRORS = "errors.jsonl"
@@ -72,7 +72,7 @@ class Manifest:
             fix = "make one with `relvec embed pairs/ -o vectors/`"
             raise RelvecError(f"{folder} is no folder of shards (it has no {MANIFEST}); {fix}.")
         try:
-            header, *shards = map(json.loads, read_whole(address).splitlines())
+            header, *shards = map(unsealed, map(json.loads, read_whole(address).splitlines()))
             found = cls(folder, JobHeader(**header))
             found.shards = {shard["part"]: Shard(**shard) for shard in shards}
             if size_of(f"{folder}/{ERRORS}") >= 0:
@@ -115,8 +115,8 @@ class Manifest:
         problems = [problem for part in sorted(self._problems) for problem in self._problems[part]]
         if problems:
             write_whole(f"{self.folder}/{ERRORS}", _lines(problems))
-        shards = [self.shards[part].as_dict() for part in sorted(self.shards)]
-        write_whole(f"{self.folder}/{MANIFEST}", _lines([self.header.as_dict(), *shards]))
+        entries = [self.header, *(self.shards[part] for part in sorted(self.shards))]
+        write_whole(f"{self.folder}/{MANIFEST}", _lines(sealed(entry.as_dict()) for entry in entries))
         self._saved = time.monotonic()
         self._seconds = self._saved - start
 

@@ -1,5 +1,9 @@
 """relvec verify: is what was stored still what was stored?"""
 
+import json as jsons
+import zipfile
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Annotated
 
@@ -7,36 +11,142 @@ import typer
 
 from relvec.cli.options import Json
 from relvec.cli.output import Table, show
+from relvec.errors import RelvecError
+
+Check = Callable[[Path], int]
+"""Reads all that a file has a checksum of, and returns how many parts that were; damage is an error."""
 
 
 def verify(
-    path: Annotated[str, typer.Argument(help="A model (a name or a folder), or an index folder.")], json: Json = False
+    path: Annotated[str, typer.Argument(help="A file or folder that relvec has written, or the name of a model.")],
+    json: Json = False,
 ) -> None:
-    """Read all files of a model or an index, and compare them with the checksums that were stored with them."""
-    from relvec.index.storage import META, read_meta
-
-    index = Path(path)
-    read = {index: read_meta(index).check_files(index, every=True)} if (index / META).is_file() else _of_model(path)
-    rows = [{"folder": str(folder), "files": count, "state": _state(count)} for folder, count in read.items()]
-    show(json, rows, Table(["folder", "files", "state"], [row.values() for row in rows]))
-
-
-def _state(count: int) -> str:
-    return "whole" if count else "no checksums are stored"
+    """Read all that is stored at a place, however deep, and compare it with its checksums."""
+    rows = [
+        {"path": str(place), "compared": count, "state": "whole" if count else "no checksums are stored"}
+        for place, count in _compared(path).items()
+    ]
+    show(json, rows, Table(["path", "compared", "state"], [row.values() for row in rows]))
 
 
-def _of_model(name: str) -> dict[Path, int]:
-    """How many files were compared in the folders of a model, its adapters and its base."""
-    from relvec.hub.catalogue import BASE_MODELS
-    from relvec.hub.models import base_folder, resolve
-    from relvec.io.checksums import check_files, check_folder
+def _compared(given: str) -> dict[Path, int]:
+    """What was found at a place, and how many of its parts were compared; a model takes its adapters and base along."""
+    from relvec.hub.models import resolve
+    from relvec.io.files import expanded
     from relvec.model.adapter import adapters_and_base
 
-    folder = resolve(name)
-    adapters, base = adapters_and_base(folder)
-    read = {each: check_folder(each, every=True) for each in (folder, *adapters, base)}
-    for model in BASE_MODELS.values():  # one that an older version has fetched has only the checksums of the catalogue
-        if base == base_folder(model) and not read[base] and not model.is_gguf:
-            pinned = {base / file: digest for file, digest in model.sha256.items()}
-            read[base] = check_files(pinned, base, f"remove {base} to fetch it again", every=True)
-    return read
+    start = expanded(given)
+    places = [start]
+    if not start.exists() or (start / "config.json").is_file():
+        folder = resolve(given)
+        adapters, base = adapters_and_base(folder)
+        places = [folder, *adapters, base]
+    found = {}
+    for place in dict.fromkeys(places):
+        in_place = {file: _count(file, check) for file, check in _checks(place)} or _pinned(place)
+        kept = {file: count for file, count in in_place.items() if count}
+        found.update(kept or {place: 0})
+    return found
+
+
+def _checks(place: Path) -> Iterator[tuple[Path, Check]]:
+    files = sorted(file for file in place.rglob("*") if file.is_file()) if place.is_dir() else [place]
+    for file in files:
+        check = next((check for pattern, check in CHECKS.items() if fnmatch(file.name, pattern)), None)
+        if check:
+            yield file, check
+
+
+def _count(file: Path, check: Check) -> int:
+    try:
+        return check(file)
+    except RelvecError:
+        raise
+    except Exception as error:  # zip files, JSON and parquet have errors of their own
+        raise RelvecError(f"{file} is not what was stored ({error}); get or make it again.") from error
+
+
+def _pinned(folder: Path) -> dict[Path, int]:
+    """A base model that an older version has fetched has only the checksums of the catalogue."""
+    from relvec.hub.catalogue import BASE_MODELS
+    from relvec.hub.models import base_folder
+    from relvec.io.checksums import check_files
+
+    for model in BASE_MODELS.values():
+        if folder == base_folder(model) and not model.is_gguf:
+            pinned = {folder / file: digest for file, digest in model.sha256.items()}
+            return {folder: check_files(pinned, folder, f"remove {folder} to fetch it again", every=True)}
+    return {}
+
+
+def _folder(file: Path) -> int:
+    from relvec.io.checksums import check_folder
+
+    return check_folder(file.parent, every=True)
+
+
+def _index(file: Path) -> int:
+    from relvec.index.storage import is_index, read_meta
+
+    return read_meta(file.parent).check_files(file.parent, every=True) if is_index(file.parent) else 0
+
+
+def _shards(file: Path) -> int:
+    from relvec.bulk.manifest import Manifest
+    from relvec.io.checksums import check_files
+
+    manifest = Manifest.read(str(file.parent))
+    sums = {file.parent / shard.output: shard.sha256 for shard in manifest.shards.values()}
+    return check_files(sums, file, f"remove {file} to encode anew", every=True)
+
+
+def _sealed(file: Path) -> int:
+    """A JSON object, or lines of them; a last line without an end is still being written."""
+    from relvec.settings import unsealed
+
+    text = file.read_text(encoding="utf-8")
+    parts = [text] if file.suffix == ".json" else text.split("\n")[:-1]
+    told = [entry for entry in map(jsons.loads, parts) if isinstance(entry, dict)]
+    return sum(unsealed(entry) != entry for entry in told)
+
+
+def _archive(file: Path) -> int:
+    with zipfile.ZipFile(file) as archive:
+        return len([archive.read(name) for name in archive.namelist()])
+
+
+def _graph(file: Path) -> int:
+    from relvec.io.checksums import check_files
+
+    graph = file.with_suffix(".onnx")
+    return check_files({graph: file.read_text()}, file, f"remove {graph} to make it again", every=True)
+
+
+def _cache(file: Path) -> int:
+    from relvec.storage.cache import check_cache
+
+    return check_cache(file)
+
+
+def _parquet(file: Path) -> int:
+    from relvec.io.tables import read_parquet
+
+    return int(read_parquet(file).num_columns)
+
+
+CHECKS: dict[str, Check] = {
+    "checksums.sha256": _folder,
+    "*-onnx-*.sha256": _graph,
+    "meta.json": _index,
+    "manifest.jsonl": _shards,
+    "prompt.json": _sealed,
+    "history.jsonl": _sealed,
+    "grid.jsonl": _sealed,
+    "journal.jsonl": _sealed,
+    "records.jsonl": _sealed,
+    "cache.sqlite": _cache,
+    "checkpoint.pt": _archive,
+    "*.npz": _archive,
+    "*.parquet": _parquet,
+}
+"""How each stored file that has checksums is compared with them, by its name; the first pattern that fits counts."""

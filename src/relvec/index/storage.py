@@ -85,6 +85,18 @@ def is_finished(folder: Path, job: str) -> bool:
     return True
 
 
+def is_index(folder: Path) -> bool:
+    """Whether the folder is an index, empty, or what a killed writer left; others have a meta.json, too."""
+    names = {file.name for file in folder.iterdir()}
+    try:
+        meta = json.loads((folder / META).read_text(encoding="utf-8"))
+        return isinstance(meta, dict) and {"format", "probes"} <= meta.keys()
+    except (FileNotFoundError, ValueError):
+        rest = names.difference(LOCKS, {META})
+        is_marked = not names.isdisjoint(LOCKS) or (META in names and len(rest) > 1)
+        return not names or (is_marked and all(OF_A_VERSION.fullmatch(name) for name in rest))
+
+
 def read_meta(folder: Path) -> IndexMeta:
     """What the folder says about itself, checked."""
     if not (folder / META).is_file():
@@ -123,7 +135,7 @@ def _opened(folder: Path, meta: IndexMeta, mapped: bool) -> Stored:
 @contextmanager
 def writing_index(folder: Path, *, wait: bool = True) -> Iterator[None]:
     """Make the folder if need be and hold its lock, which lies within: it marks what a killed writer has left."""
-    if folder.is_file() or (folder.is_dir() and not _is_ours(folder)):
+    if folder.is_file() or (folder.is_dir() and not is_index(folder)):
         raise RelvecError(f"{folder} exists and is no index; choose another place.")
     try:
         with lock.writing(folder / META, wait=wait):
@@ -175,15 +187,3 @@ def _size(path: Path) -> int:
 def _version(file: Path) -> int:
     digits = file.stem.partition("-")[2]
     return int(digits) if digits.isdecimal() else 0
-
-
-def _is_ours(folder: Path) -> bool:
-    """Whether the folder is an index, empty, or what a killed writer left; others have a meta.json, too."""
-    names = {file.name for file in folder.iterdir()}
-    try:
-        meta = json.loads((folder / META).read_text(encoding="utf-8"))
-        return isinstance(meta, dict) and {"format", "probes"} <= meta.keys()
-    except (FileNotFoundError, ValueError):
-        rest = names.difference(LOCKS, {META})
-        is_marked = not names.isdisjoint(LOCKS) or (META in names and len(rest) > 1)
-        return not names or (is_marked and all(OF_A_VERSION.fullmatch(name) for name in rest))

@@ -272,7 +272,7 @@ def read_parquet(path: Path) -> Any:
     with unpacked(path):
         pass  # it is there and can be read: what is wrong from here on is in the file
     try:
-        return parquet.read_table(path)
+        return parquet.read_table(path, page_checksum_verification=True)
     except (arrow.ArrowException, OSError) as error:
         raise RelvecError(f"{path} is no whole parquet file ({error}); write it again.") from error
 

@@ -222,7 +222,7 @@ def _write_parquet(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Col
     arrays = {name: arrow.array(column) for name, column in {**_words(pairs), **more}.items()}
     fields = [(name, array.type) for name, array in arrays.items()]
     schema = arrow.schema([*fields, ("vector", arrow.list_(arrow.float32(), dim))])
-    with parquet.ParquetWriter(path, schema) as writer:
+    with parquet.ParquetWriter(path, schema, write_page_checksum=True) as writer:
         for start, stop in _steps(len(pairs)):
             vectors = arrow.FixedSizeListArray.from_arrays(arrow.array(rows(start, stop).ravel()), dim)
             written = [*(array[start:stop] for array in arrays.values()), vectors]

@@ -124,6 +124,17 @@ def cache_info(folder: str | Path | None = None) -> list[SpaceInfo]:
         return [SpaceInfo(*row) for row in rows]
 
 
+def check_cache(path: Path) -> int:
+    """Compare every value of a cache with its checksum, and return how many there are."""
+    with _connected(path) as connection:
+        rows = connection.execute("SELECT key, value, crc FROM entries")
+        is_whole = [isinstance(value, bytes) and crc == _crc(key, value) for key, value, crc in rows]
+    if not all(is_whole):
+        problem = f"{is_whole.count(False):,} of {len(is_whole):,} entries of {path} are damaged"
+        raise RelvecError(f"{problem}; they are computed again when they are needed.")
+    return len(is_whole)
+
+
 def clear_cache(folder: str | Path | None = None) -> None:
     """Remove every entry and give the disk space back."""
     with _connected(_made(folder)) as connection:
