@@ -14,6 +14,8 @@ from properties import properties
 from soak import soak
 from world import World
 
+from compatibility import written_before
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -36,6 +38,7 @@ def main() -> None:
             "bits flipped, stretches overwritten, files cut or exchanged",
             lambda w, d: damaged(w, cases(40), d),
         ),
+        "before": ("files of the version before", lambda w, d: written_before()),
         "inputs": ("malformed inputs over all commands", lambda w, d: malformed(w, cases(1000), d)),
         "properties": ("properties over generated inputs", lambda w, d: properties(w, cases(100))),
         "soak": ("memory over a long time", lambda w, d: soak(w, given.soak_minutes, d)),

@@ -4,13 +4,21 @@ import os
 import random
 import shutil
 import time
+import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from command import Ended, run, start
 from outputs import Case
 from world import World, cache_in, content, emptied
+
+from relvec import RelBERT
+from relvec.data.sources import DEFAULT_SOURCE, load
+from relvec.errors import UnknownWordsWarning
+from relvec.model import catalogues
+from relvec.model.model_check import PROBES
+from relvec.naming.building import build_catalogue
 
 
 @dataclass(frozen=True)
@@ -111,6 +119,13 @@ def _stored(world: World) -> Iterator[Stored]:
     tuned = made("autoprompt", *jobs["autoprompt"].words)
     longer = jobs["autoprompt"].command.replace("--iterations 3", "--iterations 5").split()
     yield Stored("journal", tuned, ("out/history.jsonl",), asked(*longer, "-o", "out", then="out"))
+    named = _with_catalogue(world, root / "catalogue")
+    explaining = asked("explain", "Paris:France", "cup:tea", "-m", model, "--json")
+    yield Stored("catalogue of relations", named, ("catalogue.npz",), explaining)
+    sharded = made("shards", "embed", world.pairs, world.rated, "-m", model, "-o", "out", "--workers", "1")
+    indexing = asked("index", "build", "out", "-o", "index", then="index")
+    yield Stored("shards", sharded, ("out/*.parquet", "out/manifest.jsonl"), indexing)
+
     training = ("train", "--prompt", "out", "--data", world.rated, "--set", "steps=2", "-o", "new")
     yield Stored("prompt", tuned, ("out/prompt.json",), asked(*training, then="new"))
 
@@ -121,6 +136,18 @@ def _stored(world: World) -> Iterator[Stored]:
 
     report = ("report", "--runs", "out", "--no-figures", "--json", "-o", "report")
     yield Stored("records", made("runs", *jobs["evaluate"].words), ("out/records.jsonl",), asked(*report))
+
+
+def _with_catalogue(world: World, folder: Path) -> Path:
+    """A folder with a small catalogue of the tiny model, which commands there take for the one that is shipped."""
+    warnings.simplefilter("ignore", UnknownWordsWarning)
+    vars(catalogues)["shipped"] = lambda name: Path("catalogue.npz")
+    model = RelBERT.from_pretrained(world.model, backend="numpy")
+    built = build_catalogue(load(DEFAULT_SOURCE)[:30], lambda pairs: model.encode(pairs, truncate=True))
+    folder.mkdir()
+    content = replace(built, probes=model.encode(PROBES, normalize=True)).to_bytes()
+    (folder / "catalogue.npz").write_bytes(content)
+    return folder
 
 
 def _stopped_in_the_middle(words: list[str], folder: Path) -> None:

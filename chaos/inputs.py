@@ -54,6 +54,7 @@ FILES = {
     "words.csv": b"head,tail\n,b\n",
     "long.csv": b"head,tail\n" + b"a" * 200_000 + b",b\n",
     "line.txt": b"a" * 2_000_000 + b"\n",
+    "word.jsonl": b'{"head": "' + b"a" * 10_000_000 + b'", "tail": "b"}\n',
     "half.jsonl": b'{"head": "a", "tail"\n',
     "list.jsonl": b"[1, 2]\n",
     "deep.jsonl": b"[" * 5000 + b"]" * 5000 + b"\n",
@@ -79,15 +80,14 @@ def malformed(world: World, count: int, draw: random.Random) -> Iterator[Case]:
     (folder / "model" / "config.json").write_text("{}")
     (folder / "index").mkdir()
     (folder / "index" / "meta.json").write_text(json.dumps({"format": 1, "probes": ""}))
-    for number in range(count):
+    for _ in range(count):
         words = [word.encode(errors="surrogateescape").decode(errors="surrogateescape") for word in _words(world, draw)]
         if any("\0" in word for word in words):
             words = [word.replace("\0", "") for word in words]  # no program can be given one
         ended = run(
             *words, folder=folder, environment=cache_in(folder), typed=draw.choice(list(FILES.values()))[:10_000]
         )
-        problem = ended.problem or ("it was accepted" if ended.code == 0 and number < 0 else "")
-        yield " ".join(words)[:150], problem
+        yield " ".join(words)[:150], ended.problem
     emptied(folder)
 
 

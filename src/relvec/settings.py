@@ -5,7 +5,7 @@ Importing pydantic takes 0.1 seconds, so nothing on the way of `relvec similarit
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -97,17 +97,29 @@ def sealed(told: Mapping[str, Any]) -> dict[str, Any]:
     return {**told, _CHECKSUM: digest[:16]}
 
 
-def unsealed(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What was sealed, or what an older version wrote without a checksum; a ValueError if it was changed since.
+def unsealed(told: Mapping[str, Any], *, is_older: bool = True) -> dict[str, Any]:
+    """What was sealed; a ValueError if it was changed since. What an older version wrote may have no checksum.
 
     >>> unsealed({"loss": 0.6, "checksum": "96cee10d92496ca0"})
     Traceback (most recent call last):
     ValueError: its checksum is another
     """
     plain = dict(told)
-    if _CHECKSUM in plain and plain.pop(_CHECKSUM) != sealed(plain)[_CHECKSUM]:
+    checksum = plain.pop(_CHECKSUM, None)
+    if not (is_older and checksum is None) and checksum != sealed(plain)[_CHECKSUM]:
         raise ValueError("its checksum is another")
     return plain
+
+
+def unsealed_lines(lines: Iterable[bytes]) -> list[dict[str, Any]]:
+    """The entries of JSON lines; once one has a checksum, all that follow must have one.
+
+    >>> unsealed_lines([b'{"loss": 0.7}', json.dumps(sealed({"loss": 0.5})).encode()])
+    [{'loss': 0.7}, {'loss': 0.5}]
+    """
+    told = [dict(json.loads(line)) for line in lines]
+    first = next((number for number, entry in enumerate(told) if _CHECKSUM in entry), len(told))
+    return [unsealed(entry, is_older=number < first) for number, entry in enumerate(told)]
 
 
 _WANTED = {

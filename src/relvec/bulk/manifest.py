@@ -15,7 +15,7 @@ from pydantic import Field
 from relvec.errors import RelvecError
 from relvec.io.addresses import read_whole, size_of, write_whole
 from relvec.model.model_check import ModelCheck
-from relvec.settings import Settings, sealed, unsealed
+from relvec.settings import Settings, sealed, unsealed_lines
 
 MANIFEST = "manifest.jsonl"
 ERRORS = "errors.jsonl"
@@ -72,7 +72,7 @@ class Manifest:
             fix = "make one with `relvec embed pairs/ -o vectors/`"
             raise RelvecError(f"{folder} is no folder of shards (it has no {MANIFEST}); {fix}.")
         try:
-            header, *shards = map(unsealed, map(json.loads, read_whole(address).splitlines()))
+            header, *shards = unsealed_lines(read_whole(address).splitlines())
             found = cls(folder, JobHeader(**header))
             found.shards = {shard["part"]: Shard(**shard) for shard in shards}
             if size_of(f"{folder}/{ERRORS}") >= 0:

@@ -102,12 +102,12 @@ def _shards(file: Path) -> int:
 
 def _sealed(file: Path) -> int:
     """A JSON object, or lines of them; a last line without an end is still being written."""
-    from relvec.settings import unsealed
+    from relvec.settings import unsealed_lines
 
-    text = file.read_text(encoding="utf-8")
-    parts = [text] if file.suffix == ".json" else text.split("\n")[:-1]
-    told = [entry for entry in map(jsons.loads, parts) if isinstance(entry, dict)]
-    return sum(unsealed(entry) != entry for entry in told)
+    content = file.read_bytes()
+    parts = [content] if file.suffix == ".json" else content.split(b"\n")[:-1]
+    plain = unsealed_lines(parts)
+    return sum(jsons.loads(part) != entry for part, entry in zip(parts, plain, strict=True))
 
 
 def _archive(file: Path) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from relvec.data.sources import DEFAULT_SOURCE, load
+from relvec.errors import RelvecError
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.model_check import PROBES
 from relvec.model.relation_model import RelBERT
@@ -34,8 +35,13 @@ def shipped(name: str) -> Path:
 def shipped_catalogue(model: RelBERT) -> Catalogue | None:
     """The catalogue that lies in this package for a model; None for a model that did not make it."""
     path = shipped(model.name)
-    found = Catalogue.from_bytes(path.read_bytes()) if path.is_file() else None
-    return found if found is not None and _fits(model, found) else None
+    if not path.is_file():
+        return None
+    try:
+        found = Catalogue.from_bytes(path.read_bytes())
+    except Exception as error:  # zip files, JSON and numpy have errors of their own
+        raise RelvecError(f"The catalogue {path} is damaged ({error}); install relvec again.") from error
+    return found if _fits(model, found) else None
 
 
 def kept_catalogue(model: RelBERT) -> Catalogue:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from relvec.errors import RelvecError
-from relvec.settings import sealed, unsealed
+from relvec.settings import sealed, unsealed_lines
 from relvec.storage.job import check_job
 
 HISTORY_NAME = "history.jsonl"
@@ -44,7 +44,7 @@ class Journal:
         whole = content[: content.rfind(b"\n") + 1]
         self.entries: list[Entry] = []
         with self.damage_noticed():
-            self.entries += map(unsealed, map(json.loads, whole.removeprefix(header).splitlines()))
+            self.entries += unsealed_lines(whole.removeprefix(header).splitlines())
         # Written with the first entry: before it there is nothing to resume.
         self._header = b"" if whole else header
         if len(whole) < len(content):
