@@ -114,8 +114,8 @@ class Relations:
                 if self._words.sense(head, key) or " " in head:
                     continue
                 for tail in self._defining(head, synset.definition):
-                    yield (head, tail), "defined by"
-                    yield (tail, head), "defines"
+                    yield (head, tail), "has in its definition"
+                    yield (tail, head), "in the definition of"
 
     def _defining(self, head: str, definition: str) -> list[str]:
         # After a semicolon come examples; in brackets comes what else is said.
