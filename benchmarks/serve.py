@@ -16,10 +16,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from encode import bundled_pairs
 
@@ -99,10 +100,12 @@ async def wait_until_ready(port: int) -> None:
             await asyncio.sleep(0.1)
 
 
-async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pairs: list[Pair]) -> tuple[int, int]:
+async def ask(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str, question: dict[str, Any]
+) -> tuple[int, int]:
     """One request on an open connection: the status, and the seconds of Retry-After."""
-    body = json.dumps({"pairs": pairs}).encode()
-    head = f"POST /embed HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    body = json.dumps(question).encode()
+    head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
     writer.write(head.encode() + body)
     answer = (await reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n")
     headers = dict(line.split(": ", 1) for line in answer[1:] if line)
@@ -116,7 +119,7 @@ async def client(port: int, pairs: Iterator[Pair], per_request: int, until: floa
         asked = list(itertools.islice(pairs, per_request))
         started = time.perf_counter()
         try:
-            status, retry_after = await ask(reader, writer, asked)
+            status, retry_after = await ask(reader, writer, "/embed", {"pairs": asked})
         except (OSError, asyncio.IncompleteReadError):
             load.failures += 1
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -130,6 +133,45 @@ async def client(port: int, pairs: Iterator[Pair], per_request: int, until: floa
         else:
             load.failures += 1
     writer.close()
+
+
+def page_actions(pairs: Sequence[Pair]) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+    """What the page asks for at once when a reader does something; `pairs` are eleven that were not seen before."""
+    pair, *others = pairs
+    return {
+        "a pair": [("/explain", {"pairs": [pair]}), ("/map", {"pair": pair}), ("/neighbours", {"pairs": [pair]})],
+        "an analogy": [("/solve", {"stem": pair, "choices": others[:5]})],
+        "a missing word": [("/complete", {"pair": pair, "head": others[0][0]})],
+        "several pairs": [("/similarity", {"left": others[:9]})],
+        "a table, names": [("/explain", {"pairs": others})],
+        "a table, vectors": [("/embed", {"pairs": others})],
+    }
+
+
+async def measure_page(port: int, times: int) -> dict[str, Any]:
+    """Milliseconds until the last answer to each action of one reader, and to each of its requests."""
+    known, rng, taken = bundled_pairs(20_000), random.Random(4), list[dict[str, float]]()
+    connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+    for _ in range(times + 1):
+        actions = page_actions(rng.sample(known, 11))
+        taken.append({})
+        for name, questions in actions.items():
+            started = time.perf_counter()
+
+            async def one(place: int, path: str, question: dict[str, Any], of: str, started: float) -> None:
+                status, _ = await ask(*connections[place], path, question)
+                assert status == 200, (path, status)
+                taken[-1][f"{of}: {path}"] = taken[-1][of] = 1000 * (time.perf_counter() - started)
+
+            await asyncio.gather(*(one(place, *asked, name, started) for place, asked in enumerate(questions)))
+    after_the_first = taken[1:]
+    return {
+        name: {
+            "p50": round(statistics.median(each[name] for each in after_the_first)),
+            "most": round(max(each[name] for each in after_the_first)),
+        }
+        for name in sorted(taken[0])
+    }
 
 
 async def memory(process: int, every: float, until: float, load: Load) -> None:
@@ -217,8 +259,14 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=3, help="of the load, with offline encoding in between")
     parser.add_argument("--offline-pairs", type=int, default=1000, help="encoded offline each time")
     parser.add_argument("--batching", choices=["on", "off", "both"], default="both")
+    parser.add_argument("--page", type=int, metavar="TIMES", help="measure what a reader of the page waits for instead")
     parser.add_argument("--port", type=int, default=8765)
     options = parser.parse_args()
+    if options.page:
+        with server(options.model, options.backend, options.port, 64):
+            found = asyncio.run(measure_page(options.port, options.page))
+        print(json.dumps({"model": options.model, "milliseconds": found}))
+        return
     modes = {"on": [True], "off": [False], "both": [True, False]}[options.batching]
     for batching in modes:
         seconds = options.seconds if batching else min(options.seconds, 60.0)

@@ -44,14 +44,23 @@ def shipped_catalogue(model: RelBERT) -> Catalogue | None:
     return found if _fits(model, found) else None
 
 
+def made_catalogue(model: RelBERT) -> Catalogue | None:
+    """The catalogue that was made for a model before, from the cache; None if it was not."""
+    content = _kept(model).get([DEFAULT_SOURCE]).get(DEFAULT_SOURCE)
+    return None if content is None else Catalogue.from_bytes(content)
+
+
 def kept_catalogue(model: RelBERT) -> Catalogue:
     """A catalogue from the cache. If there is none yet, some 25,000 pairs are encoded for it, once."""
-    kept = Cache(f"catalogue {model.fingerprint}", about=model.name)
-    content = kept.get([DEFAULT_SOURCE]).get(DEFAULT_SOURCE)
-    if content is None:
-        content = make_catalogue(model).to_bytes()
-        kept.add({DEFAULT_SOURCE: content})
-    return Catalogue.from_bytes(content)
+    found = made_catalogue(model)
+    if found is None:
+        found = make_catalogue(model)
+        _kept(model).add({DEFAULT_SOURCE: found.to_bytes()})
+    return found
+
+
+def _kept(model: RelBERT) -> Cache:
+    return Cache(f"catalogue {model.fingerprint}", about=model.name)
 
 
 def make_catalogue(model: RelBERT, *, show_progress: bool | None = None) -> Catalogue:

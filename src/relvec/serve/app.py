@@ -13,7 +13,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import FileResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 from fastapi.security import HTTPBearer
 from fastapi.staticfiles import StaticFiles
 
@@ -93,7 +93,7 @@ class Service:
         return await anyio.to_thread.run_sync(work, limiter=self._threads, abandon_on_cancel=True)
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:  # what is not async, FastAPI runs in a thread
     return request.app.state.service
 
 
@@ -274,8 +274,8 @@ async def page() -> FileResponse:
 
 
 @state.get("/docs", include_in_schema=False)
-async def docs() -> FileResponse:
-    return FileResponse(PAGE / "docs.html")
+async def docs() -> RedirectResponse:
+    return RedirectResponse("/#docs")
 
 
 def create_app(

@@ -8,6 +8,7 @@ import numpy as np
 
 from relvec.errors import RelvecError, did_you_mean
 from relvec.index import PairIndex
+from relvec.model.catalogues import made_catalogue
 from relvec.model.relation_model import RelBERT
 from relvec.naming import Catalogue
 from relvec.pairs import Pair
@@ -35,9 +36,11 @@ class Served:
     ) -> None:
         self.name = model.name
         self.index = index
+        self.catalogue = model.catalogue_at_hand or made_catalogue(model)
+        if self.catalogue is not None:
+            model.catalogue = self.catalogue
         self.batcher = Batcher(model, metrics, batching)
         self.model = self.batcher.shared_model(timeout_seconds)
-        self.catalogue = model.catalogue_at_hand
         self._canary = self.batcher.submit([CANARY], is_canary=True).result(timeout_seconds)
         self._canary_time = time.monotonic()
         if index is not None:
@@ -57,13 +60,14 @@ class Served:
 
     def needed_index(self) -> PairIndex:
         if self.index is None:
-            raise RefusedError(422, f"{self.name} has no index here; ask another model of /models.", field="model")
+            remedy = "start the server with an --index that it made, or ask another model of /models"
+            raise RefusedError(422, f"{self.name} has no index here; {remedy}.", field="model")
         return self.index
 
     def needed_catalogue(self) -> Catalogue:
         if self.catalogue is None:
-            message = f"{self.name} has no names of relations; ask another model of /models."
-            raise RefusedError(422, message, field="model")
+            remedy = f"run `relvec explain --model {self.name} cup:tea` once and start the server again"
+            raise RefusedError(422, f"{self.name} has no names of relations yet; {remedy}.", field="model")
         return self.catalogue
 
 

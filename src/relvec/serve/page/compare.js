@@ -1,7 +1,7 @@
 // Several pairs as a heat map. It is a table, so that it can be read out and copied.
 
 import { ask } from "./api.js";
-import { latest, make, tell } from "./elements.js";
+import { answering, make, tell } from "./elements.js";
 import { linkTo, number, parsePairs, written } from "./words.js";
 
 const MOST = 40;
@@ -9,7 +9,6 @@ const MOST = 40;
 const section = document.querySelector("#compare");
 const form = section.querySelector("form");
 const { pairs } = form.elements;
-const result = section.querySelector(".result");
 
 export function show(parameters) {
   const given = parameters.getAll("pair");
@@ -18,20 +17,10 @@ export function show(parameters) {
   answer();
 }
 
-const answer = latest(async (signal) => {
-  result.classList.add("pending");
-  try {
-    const given = parsePairs(pairs.value, "left");
-    const { similarities } = await ask("/similarity", { left: given }, signal);
-    result.replaceChildren(make("div", { className: "scroll", tabIndex: 0 }, heatMap(given, similarities)));
-    tell(section, null);
-  } catch (problem) {
-    if (problem.name === "AbortError") throw problem;
-    result.replaceChildren();
-    tell(section, problem, () => pairs);
-  } finally {
-    if (!signal.aborted) result.classList.remove("pending");
-  }
+const answer = answering(section, () => pairs, async (signal) => {
+  const given = parsePairs(pairs.value, "left");
+  const { similarities } = await ask("/similarity", { left: given }, signal);
+  return [make("div", { className: "scroll", tabIndex: 0 }, heatMap(given, similarities))];
 });
 
 function heatMap(given, similarities) {

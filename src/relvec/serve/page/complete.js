@@ -1,13 +1,12 @@
 // A missing word: a is to b as c is to what?
 
 import { ask } from "./api.js";
-import { bars, latest, make, tell } from "./elements.js";
-import { linkTo, number } from "./words.js";
+import { answering, bars, make } from "./elements.js";
+import { linkTo } from "./words.js";
 
 const section = document.querySelector("#complete");
 const form = section.querySelector("form");
 const fields = ["a", "b", "c"].map((name) => form.elements[name]);
-const result = section.querySelector(".result");
 
 const fieldOf = (name) => (name === "head" ? fields[2] : name.endsWith("head") ? fields[0] : name.endsWith("tail") ? fields[1] : null);
 
@@ -16,27 +15,12 @@ export function show(parameters) {
   if (parameters.get("a")) return answer();
 }
 
-const answer = latest(async (signal) => {
+const answer = answering(section, fieldOf, async (signal) => {
   const [head, tail, third] = fields.map((field) => field.value.trim());
-  result.classList.add("pending");
-  try {
-    const { words } = await ask("/complete", { pair: { head, tail }, head: third, top: 10 }, signal);
-    const told = make("p", { className: "answer" }, `${head} is to ${tail} as ${third} is to `, make("b", { textContent: words[0].word }), ".");
-    const rows = words.map(({ word, score }, rank) => ({
-      content: [make("a", { href: linkTo({ head: third, tail: word }), textContent: word })],
-      score,
-      shown: number(score),
-      best: rank === 0,
-    }));
-    result.replaceChildren(told, bars(rows));
-    tell(section, null);
-  } catch (problem) {
-    if (problem.name === "AbortError") throw problem;
-    result.replaceChildren();
-    tell(section, problem, fieldOf);
-  } finally {
-    if (!signal.aborted) result.classList.remove("pending");
-  }
+  const { words } = await ask("/complete", { pair: { head, tail }, head: third, top: 10 }, signal);
+  const told = make("p", { className: "answer" }, `${head} is to ${tail} as ${third} is to `, make("b", { textContent: words[0].word }), ".");
+  const rows = words.map(({ word, score }, rank) => ({ text: word, href: linkTo({ head: third, tail: word }), score, best: rank === 0 }));
+  return [told, bars(rows)];
 });
 
 export function start(go) {

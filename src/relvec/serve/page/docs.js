@@ -1,6 +1,7 @@
 // The reference of the API, from the server's own OpenAPI document.
 
-import { make } from "./elements.js";
+import { get } from "./api.js";
+import { answering, make } from "./elements.js";
 
 const EXAMPLES = {
   "/embed": { pairs: ["barista:coffee", "Paris:France"] },
@@ -53,6 +54,9 @@ function article(path, method, endpoint, whole) {
   return make("article", {}, ...parts);
 }
 
-const whole = await (await fetch("/openapi.json")).json();
-const listed = Object.entries(whole.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, endpoint]) => article(path, method, endpoint, whole)));
-document.getElementById("endpoints").replaceChildren(...listed);
+export const show = answering(document.querySelector("#docs"), () => null, async () => {
+  const whole = await get("/openapi.json");
+  return Object.entries(whole.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, endpoint]) => article(path, method, endpoint, whole)));
+});
+
+export function start() {}

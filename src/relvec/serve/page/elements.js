@@ -1,5 +1,7 @@
 // Making parts of the page. Text is always set as text, so a word is never read as HTML.
 
+import { number } from "./words.js";
+
 export function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   Object.assign(element, properties);
@@ -15,8 +17,8 @@ export function bar(share) {
 }
 
 export function bars(rows) {
-  const listed = rows.map(({ content, score, shown, best }) =>
-    make("li", { className: best ? "best" : "" }, make("span", {}, ...content), make("span", { className: "number", textContent: shown }), bar(score)),
+  const listed = rows.map(({ text, href, score, best }) =>
+    make("li", { className: best ? "best" : "" }, make("a", { href, textContent: text }), make("span", { className: "number", textContent: number(score) }), bar(score)),
   );
   return make("ol", { className: "bars" }, ...listed);
 }
@@ -32,6 +34,24 @@ export function tell(section, problem, fieldOf = () => null) {
     field.setAttribute("aria-invalid", "true");
     field.setAttribute("aria-describedby", place.id);
   }
+}
+
+// Shows what `work` makes in the section's result; a problem is told in its place.
+export function answering(section, fieldOf, work) {
+  const result = section.querySelector(".result");
+  return latest(async (signal) => {
+    result.classList.add("pending");
+    try {
+      result.replaceChildren(...(await work(signal)));
+      tell(section, null);
+    } catch (problem) {
+      if (problem.name === "AbortError") throw problem;
+      result.replaceChildren();
+      tell(section, problem, fieldOf);
+    } finally {
+      if (!signal.aborted) result.classList.remove("pending");
+    }
+  });
 }
 
 // Runs the newest question only: an older one that is still under way is given up.

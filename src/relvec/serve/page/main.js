@@ -5,10 +5,11 @@ import { make } from "./elements.js";
 import * as analogy from "./analogy.js";
 import * as compare from "./compare.js";
 import * as complete from "./complete.js";
+import * as docs from "./docs.js";
 import * as pair from "./pair.js";
 import * as table from "./table.js";
 
-const views = { pair, analogy, complete, compare, table };
+const views = { pair, analogy, complete, compare, table, docs };
 
 function show() {
   const [name, query] = location.hash.slice(1).split("?");

@@ -76,7 +76,7 @@ function sense({ name, sentence, probability, examples, reversed }) {
 const sentenceCase = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 function neighbours({ neighbours: found }) {
-  const rows = found.map((pair) => ({ content: [make("a", { href: linkTo(pair), textContent: written(pair) })], score: pair.score, shown: number(pair.score) }));
+  const rows = found.map((pair) => ({ text: written(pair), href: linkTo(pair), score: pair.score }));
   place("aside").querySelector("ol").replaceChildren(...bars(rows).children);
 }
 

@@ -3,10 +3,7 @@
 import { written } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const WIDTH = 560;
-const HEIGHT = 420;
-const MIDDLE = { x: WIDTH / 2, y: HEIGHT / 2 };
-const RADIUS = HEIGHT / 2 - 8;
+const WIDEST = 560;
 const STRETCH = 1.28; // wider than high, since names are
 
 function shape(tag, attributes, text = "") {
@@ -17,19 +14,23 @@ function shape(tag, attributes, text = "") {
 }
 
 export function draw(figure, { relations }, pair) {
-  const place = ({ x, y }) => ({ x: MIDDLE.x + RADIUS * x * STRETCH, y: MIDDLE.y - RADIUS * y });
+  const width = Math.min(WIDEST, figure.clientWidth); // drawn in the size in which it is seen, so that names can be read
+  const room = { left: 0, top: 0, right: width, bottom: 0.75 * width };
+  const middle = { x: room.right / 2, y: room.bottom / 2 };
+  const radius = middle.y - 8;
+  const place = ({ x, y }) => ({ x: middle.x + radius * x * STRETCH, y: middle.y - radius * y });
   const near = relations.filter(({ rank }) => rank !== null).sort((one, other) => one.rank - other.rank);
-  const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" });
+  const svg = shape("svg", { viewBox: `0 0 ${room.right} ${room.bottom}`, role: "img" });
   svg.setAttribute("aria-label", `${written(pair)} lies nearest to the relations ${near.map(named).join("; ")}.`);
   for (const relation of relations.filter(({ rank }) => rank === null)) dot(svg, place(relation), 2, "sky", named(relation));
   for (const relation of near) dot(svg, place(relation), 3.5, "near", named(relation));
-  svg.append(shape("circle", { cx: MIDDLE.x, cy: MIDDLE.y, r: 10, class: "ring" }));
-  dot(svg, MIDDLE, 5.5, "here", written(pair));
+  svg.append(shape("circle", { cx: middle.x, cy: middle.y, r: 10, class: "ring" }));
+  dot(svg, middle, 5.5, "here", written(pair));
   figure.querySelector("div").replaceChildren(svg); // text is measured once it is on the page
-  const taken = [around(MIDDLE, 11)];
-  label(svg, MIDDLE, written(pair), "here", taken, 13); // it may cover a dot, the others may not
+  const taken = [around(middle, 11)];
+  label(svg, room, middle, written(pair), "here", taken, 13); // it may cover a dot, the others may not
   taken.push(...near.map((relation) => around(place(relation), 4)));
-  near.forEach((relation, rank) => label(svg, place(relation), named(relation), rank === 0 ? "best" : "", taken, 7));
+  near.forEach((relation, rank) => label(svg, room, place(relation), named(relation), rank === 0 ? "best" : "", taken, 7));
   figure.querySelector("figcaption").textContent = `${written(pair)} among ${relations.length} relations, each as far from it as its pairs are on average; those alike lie on one side.`;
 }
 
@@ -46,7 +47,7 @@ const around = ({ x, y }, radius) => ({ left: x - radius, right: x + radius, top
 const overlap = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
 
 // Writes a name beside, above or below its dot, where it covers no other; nowhere if there is no room.
-function label(svg, { x, y }, text, kind, taken, gap) {
+function label(svg, room, { x, y }, text, kind, taken, gap) {
   const written = shape("text", { class: kind }, text);
   svg.append(written);
   const { width, height } = written.getBBox();
@@ -62,7 +63,7 @@ function label(svg, { x, y }, text, kind, taken, gap) {
   ];
   for (const [left, base] of places) {
     const box = { left: left - 1, right: left + width + 1, top: base - height * 0.8, bottom: base + height * 0.25 };
-    if (box.left < 0 || box.right > WIDTH || box.top < 0 || box.bottom > HEIGHT) continue;
+    if (box.left < room.left || box.right > room.right || box.top < room.top || box.bottom > room.bottom) continue;
     if (taken.some((other) => overlap(box, other))) continue;
     written.setAttribute("x", left);
     written.setAttribute("y", base);
