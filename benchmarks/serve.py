@@ -151,19 +151,20 @@ def page_actions(pairs: Sequence[Pair]) -> dict[str, list[tuple[str, dict[str, A
 async def measure_page(port: int, times: int) -> dict[str, Any]:
     """Milliseconds until the last answer to each action of one reader, and to each of its requests."""
     known, rng, taken = bundled_pairs(20_000), random.Random(4), list[dict[str, float]]()
-    connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
     for _ in range(times + 1):
         actions = page_actions(rng.sample(known, 11))
         taken.append({})
         for name, questions in actions.items():
             started = time.perf_counter()
 
-            async def one(place: int, path: str, question: dict[str, Any], of: str, started: float) -> None:
-                status, _ = await ask(*connections[place], path, question)
+            async def one(path: str, question: dict[str, Any], of: str, started: float) -> None:
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                status, _ = await ask(reader, writer, path, question)
+                writer.close()
                 assert status == 200, (path, status)
                 taken[-1][f"{of}: {path}"] = taken[-1][of] = 1000 * (time.perf_counter() - started)
 
-            await asyncio.gather(*(one(place, *asked, name, started) for place, asked in enumerate(questions)))
+            await asyncio.gather(*(one(*asked, name, started) for asked in questions))
     after_the_first = taken[1:]
     return {
         name: {

@@ -26,6 +26,7 @@ def complete(
     c: str,
     k: int = 10,
     *,
+    from_each: int | None = None,
     word_vectors: str | Path | None = None,
     reranker: RelBERT | None = None,
 ) -> list[Ranked[str]]:
@@ -33,6 +34,7 @@ def complete(
 
     With a model that has no catalogue yet to tell this probability, pairs of the index have a bonus of 0.05 instead.
     With a `reranker`, a better model than the index's own, there are 1,000 candidates and x are its vectors.
+    `from_each` is how many candidates each source gives, by default 48.
 
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> index = PairIndex.of(model, [("Tokyo", "Japan"), ("Tokyo", "tea"), ("cup", "tea"), ("dog", "cat")])
@@ -40,7 +42,7 @@ def complete(
     ['Japan', 'cat', 'tea']
     """
     a, b, c = as_word(a), as_word(b), as_word(c)
-    from_each = FROM_EACH if reranker is None else CANDIDATES // 3
+    from_each = from_each or (FROM_EACH if reranker is None else CANDIDATES // 3)
     candidates = candidate_words(model, index, a, b, c, from_each=from_each, word_vectors=word_vectors)
     if not candidates:
         raise RelvecError(f"There is no candidate for {c}; use an index of more pairs, or give word vectors.")

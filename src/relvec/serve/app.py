@@ -32,8 +32,8 @@ from relvec.serve.models import Models, Served
 from relvec.similarity import Vectors, cosine, normalized
 
 PAGE = Path(__file__).parent / "page"
-COMPLETION_PAIRS = 146
-"""About how many pairs an open analogy encodes."""
+FROM_EACH = 16
+"""Of each source of candidates for a missing word: with the library's 48, an answer takes twice as long."""
 
 THREADS = 32
 """Requests that the library answers at once; each waits for its pairs most of the time."""
@@ -206,8 +206,11 @@ async def neighbours(body: schemas.NeighboursRequest, request: Request, service:
 async def complete_analogy(body: schemas.CompleteRequest, request: Request, service: Shared) -> schemas.CompleteAnswer:
     served = service.models.get(body.model)
     index, (a, b) = served.needed_index(), body.pair.pair
-    service.admit(request, "pair", 1, encoded=COMPLETION_PAIRS)
-    found = await service.in_thread(lambda: complete(served.model, index, a, b, body.head, body.top))
+    from_each = max(FROM_EACH, body.top)
+    service.admit(request, "pair", 1, encoded=3 * from_each)
+    found = await service.in_thread(
+        lambda: complete(served.model, index, a, b, body.head, body.top, from_each=from_each)
+    )
     words = [schemas.WordFound(word=word, score=score) for word, score in found]
     return schemas.CompleteAnswer(model=served.name, words=words)
 

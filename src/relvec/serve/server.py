@@ -1,5 +1,6 @@
 """Running the application: loading, listening, the log, and stopping without losing an answer."""
 
+import gc
 import logging
 import signal
 import sys
@@ -53,6 +54,8 @@ def serve(
         server_header=False,
         timeout_graceful_shutdown=int(limits.timeout_seconds) + 1,
     )
+    gc.collect()
+    gc.freeze()  # what was loaded stays, and need not be looked through while requests wait
     server = uvicorn.Server(config)
     # uvicorn sends the signal that ended it once more, when all is done; that shall not be a failure.
     signal.signal(signal.SIGTERM, lambda *_: None)
