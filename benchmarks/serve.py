@@ -4,6 +4,9 @@ A server is started as users start it. Clients that keep their connections ask `
 asked for before. Before and after, the same model encodes such pairs in one call, in a process of its own while the
 server idles; the ratio is that of the two rates in this run. The same load without batching (`--batching off`) is
 measured beside it: a batch is then no larger than a request.
+
+Clients and server share the cores here, and other programs may want them too. So the seconds of the processor that a
+pair takes are printed as well: of the server, of the clients, and of `encode`.
 """
 
 import argparse
@@ -47,6 +50,8 @@ class Load:
     failures: int = 0
     pairs: int = 0
     seconds: float = 0.0
+    server_core_seconds: float = 0.0
+    client_core_seconds: float = 0.0
     milliseconds: list[float] = field(default_factory=list)
     megabytes: list[float] = field(default_factory=list)
 
@@ -58,6 +63,8 @@ class Load:
             "failed_requests": self.failures,
             "p50_milliseconds": round(cut[49]),
             "p99_milliseconds": round(cut[98]),
+            "server_core_milliseconds": round(1000 * self.server_core_seconds / max(1, self.pairs), 2),
+            "client_core_milliseconds": round(1000 * self.client_core_seconds / max(1, self.pairs), 2),
             "megabytes": self.megabytes,
         }
 
@@ -175,6 +182,12 @@ async def measure_page(port: int, times: int) -> dict[str, Any]:
     }
 
 
+def core_seconds(process: int) -> float:
+    """How much of the processor a process has had, with all its threads."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 async def memory(process: int, every: float, until: float, load: Load) -> None:
     """What the server holds of the machine's memory, now and then."""
     while time.perf_counter() < until:
@@ -185,11 +198,13 @@ async def memory(process: int, every: float, until: float, load: Load) -> None:
 
 async def run_load(port: int, process: int, clients: int, per_request: int, seconds: float, seed: int) -> Load:
     load, pairs = Load(), new_pairs(seed)
-    started = time.perf_counter()
+    started, server_before, client_before = time.perf_counter(), core_seconds(process), time.process_time()
     until = started + seconds
     asking = [client(port, pairs, per_request, until, load) for _ in range(clients)]
     await asyncio.gather(*asking, memory(process, max(1.0, seconds / 12), until, load))
     load.seconds = time.perf_counter() - started
+    load.server_core_seconds = core_seconds(process) - server_before
+    load.client_core_seconds = time.process_time() - client_before
     return load
 
 
@@ -205,12 +220,15 @@ def offline(model: str, backend: str) -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
-def offline_rate(process: subprocess.Popen[str], pairs: list[Pair]) -> float:
+def offline_rate(process: subprocess.Popen[str], pairs: list[Pair]) -> tuple[float, float]:
+    """Pairs a second, and seconds of the processor."""
+    before = core_seconds(process.pid)
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(json.dumps(pairs) + "\n")
     process.stdin.flush()
-    return float(process.stdout.readline())
+    rate = float(process.stdout.readline())
+    return rate, core_seconds(process.pid) - before
 
 
 def measure(options: argparse.Namespace, *, batching: bool, seconds: float) -> dict[str, object]:
@@ -240,14 +258,22 @@ def measure(options: argparse.Namespace, *, batching: bool, seconds: float) -> d
     for load in loads:
         whole.pairs += load.pairs
         whole.seconds += load.seconds
+        whole.server_core_seconds += load.server_core_seconds
+        whole.client_core_seconds += load.client_core_seconds
         whole.failures += load.failures
         whole.milliseconds += load.milliseconds
         whole.megabytes += load.megabytes
         for status, count in load.statuses.items():
             whole.statuses[status] = whole.statuses.get(status, 0) + count
-    rate = statistics.mean(rates)
-    ratio = round(whole.pairs / whole.seconds / rate, 3)
-    return {"batching": batching, **whole.summary(), "offline_pairs_per_second": round(rate, 1), "ratio": ratio}
+    rate = statistics.mean(rate for rate, _ in rates)
+    core_milliseconds = 1000 * statistics.mean(seconds for _, seconds in rates) / options.offline_pairs
+    return {
+        "batching": batching,
+        **whole.summary(),
+        "offline_pairs_per_second": round(rate, 1),
+        "offline_core_milliseconds": round(core_milliseconds, 2),
+        "ratio": round(whole.pairs / whole.seconds / rate, 3),
+    }
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from relvec import PairIndex, RelBERT
 from relvec.index import complete
+from relvec.model import catalogues
 from relvec.naming import Catalogue
 from relvec.serve import models
 from relvec.serve.batching import Batching
@@ -109,8 +110,18 @@ def test_models_are_listed_and_chosen_by_name(serving: Any, tiny: RelBERT, model
         vectors = client.ask("/embed", {"pairs": ["cup:tea"], "model": "tiny-roberta"}).json["vectors"]
         np.testing.assert_allclose(vectors, tiny.encode([("cup", "tea")]), atol=1e-5)
         assert client.ask("/neighbours", {"pairs": ["cup:tea"]}).problem == (422, "invalid_field", "model")
-        unnamed = {"pairs": ["cup:tea"], "model": "tiny-roberta"}
-        assert client.ask("/explain", unnamed).problem == (422, "invalid_field", "model")
+        unnamed = client.ask("/explain", {"pairs": ["cup:tea"], "model": "tiny-roberta"})
+        assert unnamed.problem == (422, "invalid_field", "model")
+        assert "run `relvec explain --model tiny-roberta cup:tea` once" in unnamed.json["error"]["message"]
+
+
+def test_names_of_relations_that_were_made_once_are_served(
+    serving: Any, tiny: RelBERT, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogues, "make_catalogue", lambda model: catalogue)
+    catalogues.kept_catalogue(tiny)
+    with serving(tiny) as client:
+        assert client.ask("/explain", {"pairs": ["cup:tea"]}).status == 200
 
 
 def test_an_index_goes_to_the_model_that_made_it(
