@@ -130,8 +130,10 @@ def _cache(file: Path) -> int:
 
 def _parquet(file: Path) -> int:
     from relvec.io.tables import read_parquet
+    from relvec.io.vectors import PAGE_CHECKSUMS
 
-    return int(read_parquet(file).num_columns)
+    table = read_parquet(file)
+    return int(table.num_columns) if PAGE_CHECKSUMS.items() <= (table.schema.metadata or {}).items() else 0
 
 
 CHECKS: dict[str, Check] = {

@@ -27,6 +27,8 @@ from relvec.similarity import Vectors
 
 ROWS_PER_STEP = 16_384
 BETWEEN_WORDS = "__"
+# A reader of parquet compares the checksums of pages, but does not tell whether there are any.
+PAGE_CHECKSUMS = {b"checksums": b"crc32 of every page"}
 
 _KEY_PART = re.compile(r"\\(.)|(__)|(_)", re.DOTALL)
 
@@ -221,7 +223,7 @@ def _write_parquet(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Col
     more = {name: [None if value == "" else value for value in column] for name, column in columns.items()}
     arrays = {name: arrow.array(column) for name, column in {**_words(pairs), **more}.items()}
     fields = [(name, array.type) for name, array in arrays.items()]
-    schema = arrow.schema([*fields, ("vector", arrow.list_(arrow.float32(), dim))])
+    schema = arrow.schema([*fields, ("vector", arrow.list_(arrow.float32(), dim))], metadata=PAGE_CHECKSUMS)
     with parquet.ParquetWriter(path, schema, write_page_checksum=True) as writer:
         for start, stop in _steps(len(pairs)):
             vectors = arrow.FixedSizeListArray.from_arrays(arrow.array(rows(start, stop).ravel()), dim)
