@@ -13,8 +13,7 @@ from outputs import Case, full_disk, kills, little_memory, readers_during_writer
 from properties import properties
 from soak import soak
 from world import World
-
-from compatibility import written_before
+from written_before import written_before
 
 
 def main() -> None:
