@@ -66,7 +66,7 @@ def index_shards(shards: str | Path, folder: str | Path, *, kind: str = "auto", 
     """Make an index of the vectors of `relvec.bulk.embed_files`, and return how many pairs it has.
 
     Of several rows of a pair the first counts. Shards are read one after the other: a folder needs the memory of its
-    kind and 12 bytes a pair besides the distinct words, Milvus none but a shard's.
+    kind and, while it is built, about 100 bytes a row for the words; Milvus needs that of a shard.
 
     >>> from relvec.bulk import embed_files
     >>> _ = Path("pairs.csv").write_text("Paris,France\\ncup,tea\\ncup,tea\\n")
