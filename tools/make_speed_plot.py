@@ -35,11 +35,11 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         axes.annotate(
             "the paper's RoBERTa-large (accuracy)",
             (1, PAPER_ACCURACY),
-            (-4, -4),
+            (-4, 4),
             xycoords=("axes fraction", "data"),
             textcoords="offset points",
             ha="right",
-            va="top",
+            va="bottom",
             color=FAINT,
         )
         for model, colour in COLOURS.items():
