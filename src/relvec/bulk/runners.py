@@ -69,8 +69,9 @@ def _in_processes(task: Task, parts: Sequence[Part], workers: int, tell: Tell) -
             waiting = {pool.submit(_encode, part) for part in parts}
             while waiting:
                 ready, waiting = wait(waiting, SECONDS_TO_TELL, FIRST_COMPLETED)
-                tell(encoded.value - told)
-                told = encoded.value
+                now = encoded.get_obj().value  # without its lock, which a worker that was killed may hold
+                tell(now - told)
+                told = now
                 for each in ready:
                     done = each.result()
                     finished += done.shard.stop - done.shard.start
