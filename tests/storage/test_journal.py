@@ -64,5 +64,5 @@ def test_an_entry_that_makes_no_sense_is_an_error_too(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RelvecError, match="choose another output"):
+    with pytest.raises(RelvecError, match="choose another place"):
         Journal(tmp_path / "file" / "history.jsonl", job="mine")

@@ -105,12 +105,12 @@ def written_whole(path: str | Path) -> Iterator[Path]:
     '1 2 3'
     """
     target = Path(path)
-    with _writing(target):
+    with place_named(target):
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=target.suffix)
     os.close(handle)
     partial = Path(name)
     try:
-        with _writing(target):
+        with place_named(target):
             yield partial
             partial.chmod(0o666 & ~_umask())
             partial.replace(target)
@@ -131,11 +131,11 @@ def folder_written_whole(path: str | Path, stale: Collection[str] = (), first: C
     ['config.json']
     """
     target = Path(path)
-    with _writing(target):
+    with place_named(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(dir=target.parent, prefix=_prefix(target)))
     try:
-        with _writing(target):
+        with place_named(target):
             yield partial
             target.mkdir(exist_ok=True)
             for old in (found for pattern in stale for found in target.glob(pattern)):
@@ -179,7 +179,8 @@ def check_place(path: Path) -> None:
 
 
 @contextmanager
-def _writing(target: Path) -> Iterator[None]:
+def place_named(target: Path) -> Iterator[None]:
+    """Around what writes a place: where that fails, the error names it."""
     try:
         yield
     except OSError as error:

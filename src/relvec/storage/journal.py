@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from relvec.errors import RelvecError
+from relvec.io.files import place_named
 from relvec.settings import sealed, unsealed_lines
 from relvec.storage.job import check_job
 
@@ -37,7 +38,7 @@ class Journal:
     def __init__(self, path: str | Path, job: str) -> None:
         self.path = Path(path)
         header = _line({"job": job})
-        with self._usable():
+        with place_named(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             content = self.path.read_bytes() if self.path.exists() else b""
         check_job(content.startswith(header) or header.startswith(content), self.path)
@@ -48,7 +49,7 @@ class Journal:
         # Written with the first entry: before it there is nothing to resume.
         self._header = b"" if whole else header
         if len(whole) < len(content):
-            with self._usable():
+            with place_named(self.path):
                 os.truncate(self.path, len(whole))
 
     @contextmanager
@@ -62,18 +63,10 @@ class Journal:
 
     def add(self, entry: Entry) -> None:
         """Append an entry to the file."""
-        with self._usable(), self.path.open("ab") as file:
+        with place_named(self.path), self.path.open("ab") as file:
             file.write(self._header + _line(sealed(entry)))
         self._header = b""
         self.entries.append(entry)
-
-    @contextmanager
-    def _usable(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            problem = f"Cannot write {self.path}: {error.strerror}"
-            raise RelvecError(f"{problem}; free space, or choose another output.") from error
 
 
 def _line(entry: Entry) -> bytes:
