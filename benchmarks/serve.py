@@ -155,14 +155,14 @@ def page_actions(pairs: Sequence[Pair]) -> dict[str, list[tuple[str, dict[str, A
     }
 
 
-async def measure_page(port: int, times: int) -> dict[str, Any]:
-    """Milliseconds until the last answer to each action of one reader, and to each of its requests."""
+async def measure_page(port: int, process: int, times: int) -> dict[str, Any]:
+    """Milliseconds until the last answer to each action of one reader, to each request, and of the processor."""
     known, rng, taken = bundled_pairs(20_000), random.Random(4), list[dict[str, float]]()
     for _ in range(times + 1):
         actions = page_actions(rng.sample(known, 11))
         taken.append({})
         for name, questions in actions.items():
-            started = time.perf_counter()
+            started, cores_before = time.perf_counter(), core_seconds(process)
 
             async def one(path: str, question: dict[str, Any], of: str, started: float) -> None:
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -172,6 +172,7 @@ async def measure_page(port: int, times: int) -> dict[str, Any]:
                 taken[-1][f"{of}: {path}"] = taken[-1][of] = 1000 * (time.perf_counter() - started)
 
             await asyncio.gather(*(one(*asked, name, started) for asked in questions))
+            taken[-1][f"{name}: of the processor"] = 1000 * (core_seconds(process) - cores_before)
     after_the_first = taken[1:]
     return {
         name: {
@@ -290,8 +291,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8765)
     options = parser.parse_args()
     if options.page:
-        with server(options.model, options.backend, options.port, 64):
-            found = asyncio.run(measure_page(options.port, options.page))
+        with server(options.model, options.backend, options.port, 64) as process:
+            found = asyncio.run(measure_page(options.port, process, options.page))
         print(json.dumps({"model": options.model, "milliseconds": found}))
         return
     modes = {"on": [True], "off": [False], "both": [True, False]}[options.batching]
