@@ -2,34 +2,38 @@
 
 python benchmarks/naming.py [-m relvec-mpnet] [--data-dir FOLDER] [--dtype bfloat16] [--figure FILE] > naming.jsonl
 
-Held-out pairs of the bundled relations: the first of each calibrated the catalogue, the second is measured here, beside
-as many scrambled pairs and random ones. With the folder of the benchmarks, relatedness is also measured on the random
-class of those that have one, on at most 500 pairs of the test part. The definitions of
-`experiments/definitions.tsv` say relations of the catalogue in other words.
+Held-out pairs of the bundled relations: by the first of each everything was chosen and calibrated, the second is
+measured here, beside as many scrambled pairs and random ones. With the folder of the benchmarks, relatedness is also
+measured on the random class of those that have one, on at most 500 pairs of the validation part and of the test part.
+The definitions of `experiments/definitions.tsv` say relations in other words. Own relations, for `RelationNamer`, are
+those that the model was not trained on; the catalogue is then made without them.
 """
 
 import argparse
 import csv
 import json
 import random
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec import PairIndex, RelBERT
+from relvec import RelationNamer, RelBERT
 from relvec.data.benchmarks.classification import load_labelled
 from relvec.data.rated import RatedRelation, split
 from relvec.data.sources import load
-from relvec.index.completion import ATTESTED, candidate_words
 from relvec.io.files import data_folder
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.catalogues import encoded_texts, with_texts
 from relvec.naming import Catalogue
-from relvec.naming.building import PAIRS_PER_RELATION, Asked, held_out, is_named
+from relvec.naming.building import Asked, build_catalogue, held_out, is_named
 from relvec.naming.calibration import calibration_error, reliability
+from relvec.naming.catalogue import Prototypes
+from relvec.naming.entries import Entries, bundled_groups, entries_of
 from relvec.naming.relation_space import means_of
 from relvec.similarity import Vectors, cosine
 
@@ -37,8 +41,9 @@ DEFINITIONS = Path(__file__).parents[1] / "experiments" / "definitions.tsv"
 WITH_RANDOM_CLASS = ("bless", "cogalexv", "khn", "root09")
 BENCHMARK_PAIRS = 500
 MEANS_OF = 16
-COMPLETIONS = 50
-COSTS = (0.1, 0.2, 0.3, 0.5, 1.0)
+EXAMPLES = (1, 2, 4, 8, 16)
+NAMED = 20_000
+ENCODED = 512
 
 
 def main() -> None:
@@ -53,39 +58,41 @@ def main() -> None:
     relations = load("bundled")
     asked = held_out(relations, 1)
     vectors = [source.vectors(pairs)[0] for pairs in (asked.related, asked.scrambled, asked.random)]
-    catalogue = model.catalogue
-    calibrated = calibration(catalogue, asked, vectors)
-    show("naming", naming(catalogue, relations, asked, vectors[0]))
+    catalogue, entries = model.catalogue, entries_of(relations, bundled_groups())
+    calibrated = calibration(catalogue, entries, asked, vectors)
+    show("naming", naming(catalogue, entries, relations, asked, vectors[0]))
+    fine = build_catalogue(relations, lambda pairs: source.vectors(pairs)[0])
+    show("naming, each relation by itself", naming(fine, entries_of(relations), relations, asked, vectors[0]))
     show("naming by the mean of 16 pairs and cosine", naming_by_means(relations, asked, vectors[0], source))
     for name, others in (("scrambled", vectors[1]), ("random", vectors[2])):
         show(f"relatedness, AUC against {name} pairs", auc(catalogue.related(vectors[0]), catalogue.related(others)))
     show("calibration", calibrated)
-    show("naming of reversed pairs", naming_reversed(catalogue, asked, source))
-    show("definitions in other words", by_definition(with_texts(catalogue)))
+    show("naming of reversed pairs", naming_reversed(catalogue, entries, asked, source))
+    show("definitions in other words", by_definition(with_texts(catalogue), relations, entries))
+    show("own relations", own_relations(model, relations, source))
+    show("pairs per second", rates(model, catalogue, relations))
     if options.figure:
         draw(calibrated, options.figure)
     if data_folder(options.data_dir) is not None:
         for name in WITH_RANDOM_CLASS:
-            show(
-                f"relatedness, AUC against the random class of {name}",
-                on_benchmark(catalogue, name, source, options.data_dir),
-            )
-    # The cost of being unrelated is a constant of the index; these are what others would give.
-    for name, pairs in (("to choose by", held_out(relations, 0)), ("to report", asked)):
-        show(f"completion, {name}", completion(model, catalogue, relations, pairs, source))
+            found = on_benchmark(catalogue, name, source, options.data_dir)
+            show(f"relatedness, AUC against the random class of {name}", found)
 
 
 def show(name: str, value: Any) -> None:
     print(json.dumps({name: value}), flush=True)
 
 
-def naming(catalogue: Catalogue, relations: Sequence[RatedRelation], asked: Asked, vectors: Vectors) -> dict[str, Any]:
-    """How often the right relation is named first, and among the first five."""
-    ranks = ranks_of(catalogue.names(vectors), is_named(catalogue, asked.labels))
+def naming(
+    catalogue: Catalogue, entries: Entries, relations: Sequence[RatedRelation], asked: Asked, vectors: Vectors
+) -> dict[str, Any]:
+    """How often the right entry is named first, and among the first five."""
+    ranks = ranks_of(catalogue.names(vectors), is_named(catalogue.answers, entries, asked.labels))
     kept = np.array([relations[label].is_for_testing for label in asked.labels])
-    forward = ~catalogue.prototypes.is_reversed
-    known = ranks_of(catalogue.names(vectors)[:, forward], is_named(catalogue, asked.labels)[:, forward])
+    forward = with_rows(catalogue, len(relations))
+    known = ranks_of(forward.names(vectors), is_named(forward.answers, entries, asked.labels))
     return {
+        "entries": len(catalogue.relations),
         "all": hits(ranks),
         "all, if the direction is known": hits(known),
         "relations that the model may have been trained on": hits(ranks[~kept]),
@@ -93,11 +100,18 @@ def naming(catalogue: Catalogue, relations: Sequence[RatedRelation], asked: Aske
     }
 
 
-def naming_reversed(catalogue: Catalogue, asked: Asked, source: ModelVectors) -> dict[str, float]:
+def with_rows(catalogue: Catalogue, count: int) -> Catalogue:
+    """The catalogue with its first rows only: those of the relations, without those of their reverses."""
+    rows = catalogue.prototypes
+    first = Prototypes(rows.means[:count], rows.counts[:count], rows.relations[:count], rows.is_reversed[:count])
+    return replace(catalogue, prototypes=first)
+
+
+def naming_reversed(catalogue: Catalogue, entries: Entries, asked: Asked, source: ModelVectors) -> dict[str, float]:
     """The same of the pairs turned round: named right if it is said that the relation is reversed."""
     vectors = source.vectors([pair[::-1] for pair in asked.related])[0]
-    prototypes = catalogue.prototypes
-    is_right = (prototypes.relations == asked.labels[:, None]) & prototypes.is_reversed
+    numbers, is_reversed = catalogue.answers
+    is_right = is_named((numbers, ~is_reversed), entries, asked.labels)
     has_one = is_right.any(axis=1)  # a symmetric relation has no other direction
     return hits(ranks_of(catalogue.names(vectors[has_one]), is_right[has_one]))
 
@@ -112,11 +126,12 @@ def naming_by_means(
     return hits(ranks_of(cosine(vectors, means), np.arange(len(relations)) == asked.labels[:, None]))
 
 
-def calibration(catalogue: Catalogue, asked: Asked, vectors: Sequence[Vectors]) -> dict[str, Any]:
+def calibration(catalogue: Catalogue, entries: Entries, asked: Asked, vectors: Sequence[Vectors]) -> dict[str, Any]:
     """Of names among related pairs, of names among related and other pairs, and of relatedness itself."""
     names = [catalogue.names(each) for each in vectors]
     related = [catalogue.related(each) for each in vectors]
-    is_right = is_named(catalogue, asked.labels)[np.arange(len(vectors[0])), names[0].argmax(axis=1)]
+    right = is_named(catalogue.answers, entries, asked.labels)
+    is_right = right[np.arange(len(vectors[0])), names[0].argmax(axis=1)]
     nothing = np.zeros(len(vectors[1]) // 2 + len(vectors[2]) // 2, dtype=bool)
     # As many related pairs as others.
     joint = [n.max(axis=1) * r for n, r in zip(names, related, strict=True)]
@@ -156,13 +171,13 @@ def draw(calibrated: dict[str, Any], path: str) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
-def by_definition(catalogue: Catalogue) -> dict[str, Any]:
-    """The rank of the right relation for definitions that the catalogue lacks."""
+def by_definition(catalogue: Catalogue, relations: Sequence[RatedRelation], entries: Entries) -> dict[str, Any]:
+    """The rank of the right entry for definitions that the catalogue lacks."""
     rows = list(read_definitions())
-    numbers = [relation.name for relation in catalogue.relations]
+    number = {relation.name: entry for relation, entry in zip(relations, entries.numbers, strict=True)}
     vectors = encoded_texts([text for _, text in rows], catalogue.text_encoder)
-    labels = np.array([numbers.index(name) for name, _ in rows])
-    ranks = ranks_of(catalogue.by_text(vectors), np.arange(len(numbers)) == labels[:, None])
+    labels = np.array([number[name] for name, _ in rows])
+    ranks = ranks_of(catalogue.by_text(vectors), np.arange(len(entries.listed)) == labels[:, None])
     return {"mean reciprocal rank": float(np.mean(1 / ranks)), **hits(ranks)}
 
 
@@ -171,41 +186,44 @@ def read_definitions() -> list[tuple[str, str]]:
         return [(row["relation"], row["definition"]) for row in csv.DictReader(file, delimiter="\t")]
 
 
+def own_relations(model: RelBERT, relations: Sequence[RatedRelation], source: ModelVectors) -> dict[str, float]:
+    """How often a namer is right on relations that are new to model and catalogue, by pairs and by definitions."""
+    own = [relation for relation in relations if relation.is_for_testing]
+    others = [relation for relation in relations if not relation.is_for_testing]
+    made = build_catalogue(others, lambda pairs: source.vectors(pairs)[0], groups=bundled_groups())
+    catalogue, model.catalogue = model.catalogue, with_texts(replace(made, text_encoder=model.catalogue.text_encoder))
+    asked = [(pair, relation.name) for relation in split(own, "valid") for pair in relation.positives]
+    found = {"relations": len(own), "pairs": len(asked)}
+    by_definition = RelationNamer(model, definitions={relation.name: relation.definition for relation in own}).fit()
+    found["definitions only"] = by_definition.score(*zip(*asked, strict=True))
+    for count in EXAMPLES:
+        known = [(pair, relation.name) for relation in split(own, "train") for pair in relation.positives[:count]]
+        found[f"{count} pairs"] = RelationNamer(model).fit(*zip(*known, strict=True)).score(*zip(*asked, strict=True))
+    model.catalogue = catalogue
+    return found
+
+
+def rates(model: RelBERT, catalogue: Catalogue, relations: Sequence[RatedRelation]) -> dict[str, float]:
+    """Encoding of pairs, and naming of pairs whose vectors are known."""
+    pairs = [pair for relation in relations for pair in relation.positives]
+    start = time.perf_counter()
+    vectors = model.encode(random.Random(0).sample(pairs, ENCODED))
+    encoded = time.perf_counter()
+    for _ in catalogue.explain(pairs[:NAMED], np.resize(vectors, (NAMED, model.dim)), 1):
+        pass
+    return {"encoded": ENCODED / (encoded - start), "named": NAMED / (time.perf_counter() - encoded)}
+
+
 def on_benchmark(catalogue: Catalogue, name: str, source: ModelVectors, data_dir: str | None) -> dict[str, float]:
     """Related pairs of a classification dataset against those of its random class."""
-    data = load_labelled(name, data_dir)["test"]
-    chosen = random.Random(0).sample(range(len(data.pairs)), min(BENCHMARK_PAIRS, len(data.pairs)))
-    related = catalogue.related(source.vectors([data.pairs[at] for at in chosen])[0])
-    is_random = np.array([data.labels[at] == "random" for at in chosen])
-    return {"AUC": auc(related[~is_random], related[is_random]), "pairs": len(chosen)}
-
-
-def completion(
-    model: RelBERT, catalogue: Catalogue, relations: Sequence[RatedRelation], asked: Asked, source: ModelVectors
-) -> dict[str, Any]:
-    """a : b :: c : ? with a training pair (a, b) of a relation and a held-out pair (c, d), by several scores.
-
-    The index holds the training pairs that made the catalogue, so no answer is attested in it.
-    """
-    trained = [relation.positives[:PAIRS_PER_RELATION] for relation in split(relations, "train")]
-    known = list(dict.fromkeys(pair for pairs in trained for pair in pairs))
-    index = PairIndex.of_vectors(known, source.vectors(known)[0], model=model, kind="flat")
-    chosen = random.Random(0).sample(range(len(asked.related)), COMPLETIONS)
-    places: dict[str, list[int]] = {}
-    for at in chosen:
-        (a, b), (c, d) = trained[asked.labels[at]][0], asked.related[at]
-        words = candidate_words(model, index, a, b, c)
-        vectors = source.vectors([(a, b), *((c, word) for word in words)])[0]
-        similar, related = cosine(vectors[:1], vectors[1:])[0], catalogue.related(vectors[1:])
-        partners = {word for row in np.flatnonzero(index.pairs.with_word([c])) for word in index.pairs.pair(int(row))}
-        scores = {"cosine": similar, "attested": similar + ATTESTED * np.array([word in partners for word in words])}
-        scores |= {f"unrelated costs {cost}": similar - cost * (1 - related) for cost in COSTS}
-        for name, score in scores.items():
-            ordered = [words[place] for place in np.argsort(-score, kind="stable")]
-            places.setdefault(name, []).append(ordered.index(d) + 1 if d in ordered else len(known))
-    return {
-        name: {f"hits at {k}": float(np.mean(np.array(found) <= k)) for k in (1, 10)} for name, found in places.items()
-    } | {"questions": len(chosen)}
+    found: dict[str, float] = {}
+    for part, data in load_labelled(name, data_dir).items():
+        if part != "train":
+            chosen = random.Random(0).sample(range(len(data.pairs)), min(BENCHMARK_PAIRS, len(data.pairs)))
+            related = catalogue.related(source.vectors([data.pairs[at] for at in chosen])[0])
+            is_random = np.array([data.labels[at] == "random" for at in chosen])
+            found |= {part: auc(related[~is_random], related[is_random]), f"pairs of {part}": len(chosen)}
+    return found
 
 
 def ranks_of(scores: NDArray[np.floating], is_right: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -29,10 +29,11 @@ PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("cats", "dogs
 
 @pytest.fixture
 def folder(tiny_folders: Callable[[str], Path], tmp_path: Path) -> Path:
-    """A tiny MPNet, with an index and a file of pairs in the working directory."""
+    """A tiny MPNet, with an index, a file of pairs and one of relations in the working directory."""
     folder = tiny_folders("mpnet")
     PairIndex.of(RelBERT.from_pretrained(folder), PAIRS).save(tmp_path / "my.index")
     (tmp_path / "pairs.txt").write_text("Paris:France\n" * 300)
+    (tmp_path / "mine.csv").write_text("head,tail,relation\nRome,Italy,capital\nOslo,Norway,capital\n")
     return folder
 
 
@@ -48,6 +49,7 @@ def run(code: str, *arguments: str | Path, cwd: Path) -> subprocess.CompletedPro
         ["solve", "Paris:France", "cup:tea", "cats:dogs"],
         ["neighbours", "barista:coffee", "--index", "my.index"],
         ["complete", "Paris:France", "Tokyo", "--index", "my.index"],
+        ["explain", "Paris:France", "--catalogue", "mine.csv"],
         ["embed", "pairs.txt", "-o", "vectors.npz"],
         ["index", "build", "pairs.txt", "-o", "new.index"],
     ],

@@ -102,3 +102,13 @@ def test_what_fewer_pairs_show_is_less_sure(catalogue: Catalogue, pairs: list[Pa
     once = type(prototypes)(prototypes.means, prototypes.counts * 0 + 1, prototypes.relations, prototypes.is_reversed)
     unsure = once.log_likelihoods(points, between)[0]
     assert np.ptp(unsure) < np.ptp(sure)
+
+
+def test_relations_that_say_the_same_are_one_answer(catalogue: Catalogue, pairs: list[Pair]) -> None:
+    group = {"name": "either", "sentence": "X or Y", "definition": "", "relations": ["relation1"]}
+    grouped = build_catalogue(RELATIONS, encode, groups=[{**group, "reversed": ["relation2"]}])
+    assert [relation.name for relation in grouped.relations[:3]] == ["relation0", "either", "relation3"]
+    found = [best for (best,) in grouped.explain(pairs[1:3], encode(pairs[1:3]), top=1)]
+    assert [(best.relation, best.is_reversed) for best in found] == [("either", False), ("either", True)]
+    np.testing.assert_allclose(grouped.names(encode(pairs)).sum(axis=1), 1, atol=1e-5)
+    assert all(KNOWN.get(pair, KNOWN.get(pair[::-1])) in {1, 2} for pair in grouped.relations[1].examples)

@@ -135,8 +135,9 @@ def relations(
 ) -> None:
     """Browse the catalogue of relations: definitions, categories, examples."""
     from relvec.data.sources import DEFAULT_SOURCE, load
+    from relvec.naming.entries import bundled_groups, entries_of
 
-    known = load(DEFAULT_SOURCE)
+    known = entries_of(load(DEFAULT_SOURCE), bundled_groups()).listed
     if ":" in about:
         names = [each.relation for each in encoder.load().explain(parse_pair(about), top=10)]
         found = [relation for name in dict.fromkeys(names) for relation in known if relation.name == name]

@@ -72,9 +72,9 @@ def _with(word: str) -> tuple[Wanted, Wanted]:
 def _ranked(model: RelBERT, matched: Sequence[Matched], pairs: Sequence[Pair]) -> list[Found]:
     catalogue = model.catalogue
     vectors = model.encode(pairs, truncate=True)
-    # The first rows are the relations as they are, the others their reverses.
-    rows = [catalogue.relations.index(each.relation) for each in matched]
-    probabilities = catalogue.names(vectors)[:, rows] * catalogue.related(vectors)[:, None]
+    # The first answers are the relations as they are, the others their reverses.
+    columns = [catalogue.relations.index(each.relation) for each in matched]
+    probabilities = catalogue.names(vectors)[:, columns] * catalogue.related(vectors)[:, None]
     likeliest = probabilities.argmax(axis=1)
     found = []
     for pair, of_each, best in zip(pairs, probabilities, likeliest, strict=True):

@@ -15,6 +15,7 @@ from relvec.model.model_check import PROBES
 from relvec.model.relation_model import RelBERT
 from relvec.naming.building import build_catalogue, text_vectors
 from relvec.naming.catalogue import Catalogue
+from relvec.naming.entries import bundled_groups
 from relvec.similarity import Vectors, cosine
 from relvec.storage.cache import Cache
 
@@ -60,13 +61,14 @@ def kept_catalogue(model: RelBERT) -> Catalogue:
 
 
 def _kept(model: RelBERT) -> Cache:
-    return Cache(f"catalogue {model.fingerprint}", about=model.name)
+    return Cache(f"catalogue of entries {model.fingerprint}", about=model.name)
 
 
 def make_catalogue(model: RelBERT, *, show_progress: bool | None = None) -> Catalogue:
     """A new catalogue of the bundled relations, without vectors of their definitions."""
     vectors = ModelVectors(model, show_progress=show_progress)
-    catalogue = build_catalogue(load(DEFAULT_SOURCE), lambda pairs: vectors.vectors(pairs)[0])
+    relations = load(DEFAULT_SOURCE)
+    catalogue = build_catalogue(relations, lambda pairs: vectors.vectors(pairs)[0], groups=bundled_groups())
     encoder = model.language_model if model.language_model in SENTENCE_ENCODERS else SENTENCE_ENCODERS[-1]
     return replace(catalogue, probes=model.encode(PROBES, normalize=True), text_encoder=encoder)
 

@@ -116,7 +116,8 @@ def _by_definition(base: Catalogue, definitions: Sequence[str], numbers: Sequenc
     """Where relations stand that are known by a definition: among those of the catalogue with similar ones."""
     similar = with_texts(base).by_text(encoded_texts(definitions, base.text_encoder))
     weights = softmax(similar / TEXT_SHARPNESS)
-    forward = base.prototypes.means[: len(base.relations)]
+    is_forward = ~base.prototypes.is_reversed
+    forward = means_of(base.prototypes.means[is_forward], base.prototypes.relations[is_forward])
     once = np.ones(len(numbers), dtype=np.float32)
     return Prototypes(weights @ forward, once, np.array(numbers), np.zeros(len(numbers), dtype=bool))
 

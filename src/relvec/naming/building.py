@@ -5,8 +5,9 @@ first held-out pair of each relation calibrates the probabilities; the others ar
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from relvec.data.rated import RatedRelation, split
 from relvec.naming.calibration import best_temperature
 from relvec.naming.catalogue import Catalogue, NamedRelation, Prototypes
+from relvec.naming.entries import Entries, entries_of
 from relvec.naming.relatedness import Relatedness
 from relvec.naming.relation_space import RelationSpace, means_of
 from relvec.pairs import Pair
@@ -82,8 +84,11 @@ def held_out(relations: Sequence[RatedRelation], place: int, *, seed: int = 1) -
     return Asked(related, np.array(labels), scrambled, negatives.random(len(related)))
 
 
-def build_catalogue(relations: Sequence[RatedRelation], encode: Encode, *, seed: int = 0) -> Catalogue:
-    """The catalogue of a model whose vectors `encode` gives."""
+def build_catalogue(
+    relations: Sequence[RatedRelation], encode: Encode, *, groups: Sequence[Mapping[str, Any]] = (), seed: int = 0
+) -> Catalogue:
+    """The catalogue of a model whose vectors `encode` gives; relations of a group are one entry with several rows."""
+    entries = entries_of(relations, groups)
     trained = split(relations, "train")
     pairs = [pair for relation in trained for pair in relation.positives[:PAIRS_PER_RELATION]]
     labels = np.concatenate([np.full(min(len(r.positives), PAIRS_PER_RELATION), n) for n, r in enumerate(trained)])
@@ -94,52 +99,67 @@ def build_catalogue(relations: Sequence[RatedRelation], encode: Encode, *, seed:
     _, rows = np.unique(np.concatenate([labels, turned[labels]]), return_inverse=True)
     space = RelationSpace.fit(vectors, rows)
     points = space(vectors)
+    of_rows = np.concatenate([np.arange(len(relations)), np.flatnonzero(~symmetric)])
+    is_turned = np.arange(len(of_rows)) >= len(relations)
+    has_direction = ~np.array([entry.is_symmetric for entry in entries.listed])[entries.numbers[of_rows]]
     prototypes = Prototypes(
         means_of(points, rows),
         np.bincount(rows).astype(np.float32),
-        np.concatenate([np.arange(len(relations)), np.flatnonzero(~symmetric)]),
-        np.repeat([False, True], [len(relations), int((~symmetric).sum())]),
+        entries.numbers[of_rows],
+        (is_turned != entries.is_reversed[of_rows]) & has_direction,
     )
     negatives = Negatives(trained, seed)
     unrelated = [
         pair for r in trained for pair in negatives.scrambled(r.positives, r.positives, SCRAMBLED_PER_RELATION)
     ] + negatives.random(RANDOM_PER_RELATION * len(relations))
     relatedness = Relatedness.fit(normalized(vectors), normalized(encode(unrelated)))
-    catalogue = Catalogue(tuple(_named(relations, points, rows)), space, prototypes, relatedness)
-    return _calibrated(catalogue, held_out(relations, 0), encode)
+    forward = slice(len(pairs))
+    distances = np.linalg.norm(points[forward] - prototypes.means[rows[forward]], axis=1)
+    named = _named(relations, entries, pairs, labels, distances)
+    catalogue = Catalogue(tuple(named), space, prototypes, relatedness)
+    return _calibrated(catalogue, entries, held_out(relations, 0), encode)
 
 
-def _named(relations: Sequence[RatedRelation], points: Vectors, rows: NDArray[np.int64]) -> Iterator[NamedRelation]:
-    """The relations in words, with those examples that are nearest to the prototype and share no word."""
-    for number, relation in enumerate(split(relations, "train")):
-        pairs = relation.positives[:PAIRS_PER_RELATION]
-        places = np.flatnonzero(rows[: len(points) // 2] == number)
-        distances = np.linalg.norm(points[places] - points[places].mean(axis=0), axis=1)
+def _named(
+    relations: Sequence[RatedRelation],
+    entries: Entries,
+    pairs: Sequence[Pair],
+    labels: NDArray[np.int64],
+    distances: NDArray[np.float32],
+) -> Iterator[NamedRelation]:
+    """The entries in words, with those examples that are nearest to a prototype and share no word."""
+    for number, entry in enumerate(entries.listed):
+        places = np.flatnonzero(entries.numbers[labels] == number)
         chosen: list[Pair] = []
-        for place in np.argsort(distances, kind="stable"):
-            pair = pairs[place]
+        for place in places[np.argsort(distances[places], kind="stable")]:
+            pair = pairs[place][::-1] if entries.is_reversed[labels[place]] else pairs[place]
             if not {word for each in chosen for word in each} & set(pair) and len(chosen) < EXAMPLES:
                 chosen.append(pair)
-        yield NamedRelation(relation.name, relation.sentence, relation.definition, relation.category, tuple(chosen))
+        members = [relations[member] for member in np.flatnonzero(entries.numbers == number)]
+        wordings = tuple((each.definition, each.sentence, each.name.replace("-", " ")) for each in members)
+        yield NamedRelation(entry.name, entry.sentence, entry.definition, entry.category, tuple(chosen), wordings)
 
 
-def _calibrated(catalogue: Catalogue, asked: Asked, encode: Encode) -> Catalogue:
+def _calibrated(catalogue: Catalogue, entries: Entries, asked: Asked, encode: Encode) -> Catalogue:
     vectors = normalized(encode([*asked.related, *asked.scrambled, *asked.random]))
     related, others = vectors[: len(asked.related)], vectors[len(asked.related) :]
-    scores = catalogue.prototypes.log_likelihoods(catalogue.space(related), catalogue.space.between)
-    temperature = best_temperature(scores, is_named(catalogue, asked.labels))
-    relatedness = catalogue.relatedness.calibrated(related, others)
-    return replace(catalogue, relatedness=relatedness, temperature=temperature)
-
-
-def is_named(catalogue: Catalogue, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which rows of the prototypes are the relation with this number, the right way round: [labels, rows]."""
     prototypes = catalogue.prototypes
-    return (prototypes.relations == labels[:, None]) & ~prototypes.is_reversed
+    scores = prototypes.log_likelihoods(catalogue.space(related), catalogue.space.between)
+    is_right = is_named((prototypes.relations, prototypes.is_reversed), entries, asked.labels)
+    relatedness = catalogue.relatedness.calibrated(related, others)
+    return replace(catalogue, relatedness=relatedness, temperature=best_temperature(scores, is_right))
+
+
+def is_named(
+    answers: tuple[NDArray[np.int64], NDArray[np.bool_]], entries: Entries, labels: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Which of the answers are right for pairs of the relations with these numbers: [labels, answers]."""
+    numbers, is_reversed = answers
+    return (numbers == entries.numbers[labels, None]) & (is_reversed == entries.is_reversed[labels, None])
 
 
 def text_vectors(relations: Sequence[NamedRelation], encode: Callable[[Sequence[str]], Vectors]) -> Vectors:
-    """What is said of each relation as one vector: definition, sentence and name."""
-    said = [(relation.definition, relation.sentence, relation.name.replace("-", " ")) for relation in relations]
-    vectors = normalized(encode([text for texts in said for text in texts]))
-    return normalized(vectors.reshape(len(relations), 3, -1).mean(axis=1))
+    """Each wording of each relation as one vector: that of definition, sentence and name."""
+    texts = [text for relation in relations for wording in relation.wordings for text in wording]
+    vectors = normalized(encode(texts))
+    return normalized(vectors.reshape(len(texts) // 3, 3, -1).mean(axis=1))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from io import BytesIO
 from typing import Any, NamedTuple, Self
 
@@ -35,13 +36,17 @@ class Explanation(NamedTuple):
 
 @dataclass(frozen=True)
 class NamedRelation:
-    """What a catalogue says of a relation in words; X and Y in the sentence stand for head and tail."""
+    """What a catalogue says of a relation in words; X and Y in the sentence stand for head and tail.
+
+    `wordings` are definition, sentence and name of each of the relations that it was made of, for a search by text.
+    """
 
     name: str
     sentence: str = ""
     definition: str = ""
     category: str = ""
     examples: tuple[Pair, ...] = ()
+    wordings: tuple[tuple[str, str, str], ...] = ()
 
     def said_of(self, pair: Pair, is_reversed: bool = False) -> str:
         """
@@ -53,7 +58,7 @@ class NamedRelation:
 
 @dataclass(frozen=True)
 class Prototypes:
-    """Where relations are in the space: a row for each, and a row for each that is turned round.
+    """Where relations are in the space: one or more rows for each, and for each that is turned round.
 
     `counts` says of how many pairs a row is the mean: the fewer, the less sure is its place.
     """
@@ -81,8 +86,8 @@ class Prototypes:
 class Catalogue:
     """Names the relation of a vector.
 
-    `texts` are vectors of the relations' definitions by the sentence encoder `text_encoder`, and `probes` vectors of a
-    few pairs by the model that the catalogue belongs to.
+    `texts` are vectors of the relations' wordings by the sentence encoder `text_encoder`, and `probes` vectors of a few
+    pairs by the model that the catalogue belongs to.
     """
 
     relations: tuple[NamedRelation, ...]
@@ -98,10 +103,23 @@ class Catalogue:
         """The probability of each vector's pair to stand in any relation at all."""
         return self.relatedness(normalized(vectors))
 
+    @cached_property
+    def answers(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """What may be said of a pair: the numbers of relations, and which are turned round (these come last)."""
+        codes = np.unique(self._codes)
+        return codes % len(self.relations), codes >= len(self.relations)
+
+    @property
+    def _codes(self) -> NDArray[np.int64]:
+        """A number for what each row of the prototypes says."""
+        return self.prototypes.relations + len(self.relations) * self.prototypes.is_reversed
+
     def names(self, vectors: Vectors) -> NDArray[np.float32]:
-        """The probability of each row of the prototypes, given that there is some relation: [vectors, rows]."""
+        """The probability of each of the answers, given that there is some relation: [vectors, answers]."""
         likelihoods = self.prototypes.log_likelihoods(self.space(vectors), self.space.between)
-        return softmax(likelihoods / self.temperature)
+        order = np.argsort(self._codes, kind="stable")
+        _, starts = np.unique(self._codes[order], return_index=True)
+        return np.add.reduceat(softmax(likelihoods / self.temperature)[:, order], starts, axis=1)
 
     def explain(self, pairs: Sequence[Pair | None], vectors: Vectors, top: int = 5) -> Iterator[list[Explanation]]:
         """The best relations of each vector; the sentence of a vector without a pair keeps its X and Y."""
@@ -109,20 +127,21 @@ class Catalogue:
             step = vectors[start : start + PAIRS_PER_STEP]
             probabilities = self.names(step) * self.related(step)[:, None]
             best = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
-            for pair, rows, scores in zip(pairs[start : start + PAIRS_PER_STEP], best, probabilities, strict=True):
-                yield [self._explanation(pair, int(row), float(scores[row])) for row in rows]
+            for pair, chosen, scores in zip(pairs[start : start + PAIRS_PER_STEP], best, probabilities, strict=True):
+                yield [self._explanation(pair, int(answer), float(scores[answer])) for answer in chosen]
 
-    def _explanation(self, pair: Pair | None, row: int, probability: float) -> Explanation:
-        relation = self.relations[self.prototypes.relations[row]]
-        is_reversed = bool(self.prototypes.is_reversed[row])
+    def _explanation(self, pair: Pair | None, answer: int, probability: float) -> Explanation:
+        relation, is_reversed = self.relations[self.answers[0][answer]], bool(self.answers[1][answer])
         sentence = relation.said_of(pair or ("X", "Y"), is_reversed)
         examples = tuple(example for example in relation.examples if pair not in (example, example[::-1]))
         return Explanation(relation.name, sentence, probability, examples, is_reversed)
 
     def by_text(self, vectors: Vectors) -> Vectors:
-        """The cosine of text vectors with the definitions of the relations, both without what all definitions share."""
+        """The cosine of text vectors with the best wording of each relation, both without what all wordings share."""
         center = self.texts.mean(axis=0)
-        return normalized(vectors - center) @ normalized(self.texts - center).T
+        similar: Vectors = normalized(vectors - center) @ normalized(self.texts - center).T
+        ends = np.cumsum([len(relation.wordings) for relation in self.relations])
+        return np.maximum.reduceat(similar, [0, *ends[:-1]], axis=1)
 
     def to_bytes(self) -> bytes:
         """A compressed numpy archive; the large matrices are rounded to a byte a number."""
@@ -153,7 +172,7 @@ class Catalogue:
             kind = "relatedness_"
             weights = {name.removeprefix(kind): arrays[name] for name in arrays if name.startswith(kind)}
             return cls(
-                tuple(NamedRelation(**each | {"examples": tuple(map(tuple, each["examples"]))}) for each in said),
+                tuple(NamedRelation(**{name: _as_tuples(value) for name, value in each.items()}) for each in said),
                 RelationSpace(arrays["center"], _restored("projection", arrays), arrays["between"]),
                 Prototypes(
                     _restored("means", arrays),
@@ -167,6 +186,10 @@ class Catalogue:
                 _restored("texts", arrays),
                 arrays["probes"].astype(np.float32),
             )
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(tuple, value)) if isinstance(value, list) else value
 
 
 def _rounded(name: str, matrix: Vectors) -> dict[str, NDArray[Any]]:
