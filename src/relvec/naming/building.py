@@ -135,7 +135,7 @@ def _named(
             pair = pairs[place][::-1] if entries.is_reversed[labels[place]] else pairs[place]
             if not {word for each in chosen for word in each} & set(pair) and len(chosen) < EXAMPLES:
                 chosen.append(pair)
-        members = [relations[member] for member in np.flatnonzero(entries.numbers == number)]
+        members = [relations[member] for member in np.flatnonzero(entries.numbers == number).tolist()]
         wordings = tuple((each.definition, each.sentence, each.name.replace("-", " ")) for each in members)
         yield NamedRelation(entry.name, entry.sentence, entry.definition, entry.category, tuple(chosen), wordings)
 
