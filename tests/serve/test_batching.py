@@ -61,6 +61,17 @@ def test_a_batch_has_the_pair_whose_turn_it_is_and_pairs_of_its_length(batcher: 
     assert [set(batch) for batch in watched.encoded[1:]] == [set(long), set(short)]
 
 
+def test_a_pair_of_rare_length_is_not_overtaken_for_ever(batcher: Batcher, watched: Any) -> None:
+    hold(batcher, watched)
+    long = ("the capital of Japan", "the product of bread")
+    short = [("cup", str(number)) for number in range(10, 26)]
+    futures = [batcher.submit([pair]) for pair in [short[0], long, *short[1:]]]
+    watched.may_go_on.set()
+    for future in futures:
+        future.result(20)
+    assert long in watched.encoded[2]
+
+
 def test_a_small_request_does_not_wait_for_the_whole_of_a_large_one(batcher: Batcher, watched: Any) -> None:
     hold(batcher, watched)
     large = batcher.submit([("cup", str(number)) for number in range(64)])

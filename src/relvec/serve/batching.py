@@ -134,12 +134,13 @@ class Batcher:
                 if len(self._queue) < size and not self._is_closed:
                     self._changed.wait_for(lambda: len(self._queue) >= size, self._batching.wait_seconds)
                 waiting = sorted(each for each in self._queue if not each.job.future.done())  # some gave up
-                near, rest = waiting[: LOOKED_AT * size], waiting[LOOKED_AT * size :]
-                if near:
-                    self._turn = max(self._turn, near[0].turn)
-                    length = near[0].length
-                    near.sort(key=lambda each: abs(each.length - length))
-                batch, self._queue = near[:size], near[size:] + rest
+                if waiting:
+                    self._turn = max(self._turn, waiting[0].turn)
+                    length = waiting[0].length
+                    batch = sorted(waiting[: LOOKED_AT * size], key=lambda each: abs(each.length - length))[:size]
+                taken = {id(each) for each in batch}
+                # in the order of arrival, else a pair of rare length would wait for ever
+                self._queue = [each for each in waiting if id(each) not in taken]
             self._metrics.queue_pairs.labels(self.model.name).set(len(self._queue))
         return batch
 
