@@ -193,7 +193,7 @@ def own_relations(model: RelBERT, relations: Sequence[RatedRelation], source: Mo
     made = build_catalogue(others, lambda pairs: source.vectors(pairs)[0], groups=bundled_groups())
     catalogue, model.catalogue = model.catalogue, with_texts(replace(made, text_encoder=model.catalogue.text_encoder))
     asked = [(pair, relation.name) for relation in split(own, "valid") for pair in relation.positives]
-    found = {"relations": len(own), "pairs": len(asked)}
+    found: dict[str, float] = {"relations": len(own), "pairs": len(asked)}
     by_definition = RelationNamer(model, definitions={relation.name: relation.definition for relation in own}).fit()
     found["definitions only"] = by_definition.score(*zip(*asked, strict=True))
     for count in EXAMPLES:
