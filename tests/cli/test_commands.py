@@ -223,12 +223,17 @@ def test_ctrl_c_is_one_line(relvec: Relvec, tiny_folder: Path, monkeypatch: pyte
 
 def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path: Path) -> None:
     import os
+    import signal
     import subprocess
+
+    def heed() -> None:  # the tests may run in the background, where Ctrl-C is ignored
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     (tmp_path / "typer.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "relvec", "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+    env = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env, preexec_fn=heed)
     assert (done.returncode, done.stderr) == (130, "relvec: stopped.\n")
 
 

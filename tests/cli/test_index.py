@@ -183,5 +183,5 @@ def test_the_cache_tells_what_it_holds_and_is_emptied(relvec: Relvec, built: Pat
     (space,) = json.loads(relvec("cache", "info", "--json").out)
     assert (space["what"], space["of"], space["entries"]) == ("vectors", tiny_folder.name, 5)
     assert relvec("cache", "info").out.splitlines()[1] == f"vectors\t{tiny_folder.name}\t5\t0.0"
-    assert "5 entries, 0.0 MB removed" in relvec("cache", "clear").err
+    assert "5 entries, 320 bytes removed" in relvec("cache", "clear").err
     assert json.loads(relvec("cache", "info", "--json").out) == []
