@@ -118,7 +118,7 @@ def test_merge_never_replaces_what_it_reads(
     before = TorchRelBERT.from_pretrained(upper).fingerprint
     for output in (base, lower, upper):
         said = refused("merge", tiny_folder, upper, "--lora", rank, "-o", output)
-        assert f"holds {upper}, or what it stands on; choose another" in said
+        assert "holds the base that the new model needs; choose another output" in said
     assert TorchRelBERT.from_pretrained(upper).fingerprint == before
 
 

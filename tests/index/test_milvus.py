@@ -130,7 +130,7 @@ def test_a_build_that_is_killed_does_not_count_and_is_made_again(
         "from relvec.index.milvus import MilvusIndex\n"
         "from relvec.model.model_check import ModelCheck\n"
         "made_by = ModelCheck.of(RelBERT.from_pretrained(sys.argv[2], backend='numpy'))\n"
-        "index = MilvusIndex.begin(sys.argv[1], made_by, 16, np.empty((0, 16)), None)\n"
+        "index = MilvusIndex.begin(sys.argv[1], made_by, 16)\n"
         "for step in range(1000):\n"
         "    pairs = [(f'a{step}', f'b{row}') for row in range(1000)]\n"
         "    index.append(pairs, [''] * 1000, np.ones((1000, 16)))\n"

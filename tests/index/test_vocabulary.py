@@ -31,10 +31,6 @@ def test_a_relation_that_is_not_text_is_refused(relation: Any) -> None:
         PairVocabulary.of(PAIRS[:1], [relation])
 
 
-def test_rows_of_unknown_pairs_are_minus_one() -> None:
-    assert PairVocabulary.of(PAIRS).rows_of([PAIRS[2], ("France", "Paris")]).tolist() == [2, -1]
-
-
 def test_a_word_is_found_on_either_side_whatever_its_case() -> None:
     pairs = PairVocabulary.of(PAIRS)
     assert pairs.with_word(["FRANCE"]).tolist() == [True, False, True, False]

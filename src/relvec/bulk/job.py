@@ -15,7 +15,7 @@ from relvec.bulk.runners import RUNNERS, Cluster
 from relvec.bulk.shards import Task
 from relvec.errors import RelvecError, one_of
 from relvec.io.addresses import find_files, is_remote, size_of
-from relvec.io.files import expanded, place_named, remove_leftovers_in
+from relvec.io.files import expanded, place_named
 from relvec.io.tables import pyarrow
 from relvec.model.model_check import ModelCheck
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
@@ -158,5 +158,4 @@ def _alone(folder: str) -> Iterator[None]:
     with writing(folder):
         with place_named(Path(folder)):
             Path(folder).mkdir(parents=True, exist_ok=True)
-        remove_leftovers_in(Path(folder))
         yield

@@ -1,5 +1,6 @@
 """relvec models, fetch, merge and export: which models there are, bring one here, write one in another form."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,9 @@ from relvec.cli.options import Json
 from relvec.cli.output import Table, show
 from relvec.errors import RelvecError
 from relvec.hub.models import model_rows, resolve
+from relvec.model.adapter import adapters_and_base, check_beside_base
+from relvec.storage.job import job_of
+from relvec.storage.lock import writing
 
 _COLUMNS = ("name", "kind", "parameters", "download", "speed", "analogies (%)", "here", "source", "description")
 
@@ -43,8 +47,6 @@ def _millions(number: int, unit: str) -> str | None:
 
 def fetch(model: Annotated[str, typer.Argument(help="A model name or a hub id.")]) -> None:
     """Download a model now, so that later calls need no network; print its folder."""
-    from relvec.model.adapter import adapters_and_base
-
     folder = resolve(model)
     adapters_and_base(folder)  # fetches the base of an adapter
     typer.echo(str(folder))
@@ -58,32 +60,22 @@ def merge(
     ] = 0,
 ) -> None:
     """Write a model as plain weights that load anywhere, or the mean of several; with --lora, as a small adapter."""
-    from relvec.model.adapter import holds
     from relvec.model.merging import average
-    from relvec.model.saving import finished_run
     from relvec.model.torch_backend import TorchRelBERT
-    from relvec.storage.job import job_of
-    from relvec.storage.lock import writing
+
+    def save(merged: TorchRelBERT, folder: Path) -> None:
+        if lora:
+            from relvec.training.adapters import save_over_base
+
+            save_over_base(merged, models[0], lora, folder)
+        else:
+            merged.save_pretrained(folder)
 
     for model in models:
-        if holds(output, model):
-            raise RelvecError(f"{output} holds {model}, or what it stands on; choose another output.")
+        check_beside_base(model, output, "new model")
     loaded = [TorchRelBERT.from_pretrained(model, device="cpu") for model in models]
     job = job_of("merge", [model.fingerprint for model in loaded], lora)
-    with writing(output):
-        if finished_run(output, job):
-            typer.echo(f"{output} was finished before", err=True)
-        else:
-            merged = average(loaded)
-            merged.name = output.resolve().name
-            merged.training_record |= {"run": {"job": job}}
-            if lora:
-                from relvec.training.adapters import save_over_base
-
-                save_over_base(merged, models[0], lora, output)
-            else:
-                merged.save_pretrained(output)
-    typer.echo(str(output))
+    _write_once(average(loaded), output, job, save)
 
 
 def export(
@@ -93,15 +85,9 @@ def export(
     int8: Annotated[bool, typer.Option("--int8", help="Weights of one byte: a quarter of the size.")] = False,
 ) -> None:
     """Write a whole model, without its base: as ONNX for other programs, as int8 to take little room, or as both."""
-    from relvec.model.adapter import holds
-    from relvec.model.saving import finished_run
-    from relvec.storage.job import job_of
-    from relvec.storage.lock import writing
-
     if not onnx and not int8:
         raise RelvecError("There is no form to export to; add --onnx or --int8 (`relvec merge` writes plain weights).")
-    if holds(output, model):
-        raise RelvecError(f"{output} holds {model}, or what it stands on; choose another output.")
+    check_beside_base(model, output, "new model")
     whole: Any
     save: Any
     if onnx:
@@ -113,12 +99,18 @@ def export(
         from relvec.model.torch_backend import TorchRelBERT
 
         whole, save = TorchRelBERT.from_pretrained(model, device="cpu"), TorchRelBERT.save_int8
-    job = job_of("export", whole.fingerprint, onnx, int8)
+    _write_once(whole, output, job_of("export", whole.fingerprint, onnx, int8), save)
+
+
+def _write_once(model: Any, output: Path, job: str, save: Callable[[Any, Path], None]) -> None:
+    """Save the model that a job has made, unless it was saved before, and print its folder."""
+    from relvec.model.saving import finished_run
+
     with writing(output):
         if finished_run(output, job):
             typer.echo(f"{output} was finished before", err=True)
         else:
-            whole.name = output.resolve().name
-            whole.training_record |= {"run": {"job": job}}
-            save(whole, output)
+            model.name = output.resolve().name
+            model.training_record |= {"run": {"job": job}}
+            save(model, output)
     typer.echo(str(output))

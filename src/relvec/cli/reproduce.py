@@ -1,7 +1,5 @@
 """relvec reproduce: the whole paper, or a plan of your own, from one command."""
 
-import csv
-import io
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +17,8 @@ from relvec.progress import progress_bar
 from relvec.storage.lock import writing
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from relvec.reproduction.estimates import Estimate
     from relvec.reproduction.plan import Step
     from relvec.reproduction.scheduler import Finished
@@ -167,7 +167,7 @@ def _finish(done: "Sequence[Finished]", left_out: "Sequence[Step]", runs: Path, 
         write_report(runs, output)
         found = verdicts(load_records(runs))
         with written_whole(output / "verdicts.csv") as partial:
-            partial.write_text(_as_csv(found), encoding="utf-8")
+            _table(found).to_csv(partial, index=False, float_format="%.2f")
     failed = [each for each in done if each.state in ("failed", "skipped")]
     tables = [
         Table(["table", "cells", "within noise", "mean difference"], _summary(found), "Beside the published numbers")
@@ -188,22 +188,19 @@ def _finish(done: "Sequence[Finished]", left_out: "Sequence[Step]", runs: Path, 
         raise typer.Exit(1)
 
 
+def _table(found: "Sequence[Verdict]") -> "DataFrame":
+    from pandas import DataFrame
+
+    columns = ["table", "system", "cell", "published", "measured", "difference", "noise", "verdict"]
+    table = DataFrame([asdict(each) for each in found], columns=columns)
+    table["difference"] = table["measured"] - table["published"]
+    table["verdict"] = ["within" if each.is_within else "outside" for each in found]
+    return table
+
+
 def _summary(found: "Sequence[Verdict]") -> list[list[str]]:
-    tables = dict.fromkeys(each.table for each in found)
-    rows = []
-    for table in tables:
-        cells = [each for each in found if each.table == table]
-        mean = sum(each.measured - each.published for each in cells) / len(cells)
-        rows.append([table, str(len(cells)), str(sum(each.is_within for each in cells)), f"{mean:+.1f}"])
-    return rows
-
-
-def _as_csv(found: "Sequence[Verdict]") -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["table", "system", "cell", "published", "measured", "difference", "noise", "verdict"])
-    for each in found:
-        difference = each.measured - each.published
-        numbers = [f"{number:.2f}" for number in (each.published, each.measured, difference, each.noise)]
-        writer.writerow([each.table, each.system, each.cell, *numbers, "within" if each.is_within else "outside"])
-    return text.getvalue()
+    groups = _table(found).groupby("table", sort=False)
+    return [
+        [str(table), str(len(cells)), str(sum(cells["verdict"] == "within")), f"{cells['difference'].mean():+.1f}"]
+        for table, cells in groups
+    ]

@@ -9,9 +9,20 @@ from typing import Annotated
 
 import typer
 
+from relvec.bulk.manifest import Manifest
 from relvec.cli.options import Json
 from relvec.cli.output import Table, show
 from relvec.errors import RelvecError
+from relvec.hub.catalogue import BASE_MODELS
+from relvec.hub.models import base_folder, resolve
+from relvec.index.storage import is_index, read_meta
+from relvec.io.checksums import CHECKSUMS_NAME, check_files, check_folder
+from relvec.io.files import expanded
+from relvec.io.tables import read_parquet
+from relvec.io.vectors import PAGE_CHECKSUMS
+from relvec.model.adapter import adapters_and_base
+from relvec.settings import unsealed_lines
+from relvec.storage.cache import check_cache
 
 Check = Callable[[Path], int]
 """Reads all that a file has a checksum of, and returns how many parts that were; damage is an error."""
@@ -31,10 +42,6 @@ def verify(
 
 def _compared(given: str) -> dict[Path, int]:
     """What was found at a place, and how many of its parts were compared; a model takes its adapters and base along."""
-    from relvec.hub.models import resolve
-    from relvec.io.files import expanded
-    from relvec.model.adapter import adapters_and_base
-
     start = expanded(given)
     places = [start]
     if not start.exists() or (start / "config.json").is_file():
@@ -68,10 +75,6 @@ def _count(file: Path, check: Check) -> int:
 
 def _pinned(folder: Path) -> dict[Path, int]:
     """A base model that an older version has fetched has only the checksums of the catalogue."""
-    from relvec.hub.catalogue import BASE_MODELS
-    from relvec.hub.models import base_folder
-    from relvec.io.checksums import check_files
-
     for model in BASE_MODELS.values():
         if folder == base_folder(model) and not model.is_gguf:
             pinned = {folder / file: digest for file, digest in model.sha256.items()}
@@ -79,22 +82,11 @@ def _pinned(folder: Path) -> dict[Path, int]:
     return {}
 
 
-def _folder(file: Path) -> int:
-    from relvec.io.checksums import check_folder
-
-    return check_folder(file.parent, every=True)
-
-
 def _index(file: Path) -> int:
-    from relvec.index.storage import is_index, read_meta
-
     return read_meta(file.parent).check_files(file.parent, every=True) if is_index(file.parent) else 0
 
 
 def _shards(file: Path) -> int:
-    from relvec.bulk.manifest import Manifest
-    from relvec.io.checksums import check_files
-
     manifest = Manifest.read(str(file.parent))
     sums = {file.parent / shard.output: shard.sha256 for shard in manifest.shards.values()}
     return check_files(sums, file, f"remove {file} to encode anew", every=True)
@@ -102,8 +94,6 @@ def _shards(file: Path) -> int:
 
 def _sealed(file: Path) -> int:
     """A JSON object, or lines of them; a last line without an end is still being written."""
-    from relvec.settings import unsealed_lines
-
     content = file.read_bytes()
     parts = [content] if file.suffix == ".json" else content.split(b"\n")[:-1]
     plain = unsealed_lines(parts)
@@ -116,28 +106,17 @@ def _archive(file: Path) -> int:
 
 
 def _graph(file: Path) -> int:
-    from relvec.io.checksums import check_files
-
     graph = file.with_suffix(".onnx")
     return check_files({graph: file.read_text()}, file, f"remove {graph} to make it again", every=True)
 
 
-def _cache(file: Path) -> int:
-    from relvec.storage.cache import check_cache
-
-    return check_cache(file)
-
-
 def _parquet(file: Path) -> int:
-    from relvec.io.tables import read_parquet
-    from relvec.io.vectors import PAGE_CHECKSUMS
-
     table = read_parquet(file)
     return int(table.num_columns) if PAGE_CHECKSUMS.items() <= (table.schema.metadata or {}).items() else 0
 
 
 CHECKS: dict[str, Check] = {
-    "checksums.sha256": _folder,
+    CHECKSUMS_NAME: lambda file: check_folder(file.parent, every=True),
     "*-onnx-*.sha256": _graph,
     "meta.json": _index,
     "manifest.jsonl": _shards,
@@ -146,7 +125,7 @@ CHECKS: dict[str, Check] = {
     "grid.jsonl": _sealed,
     "journal.jsonl": _sealed,
     "records.jsonl": _sealed,
-    "cache.sqlite": _cache,
+    "cache.sqlite": check_cache,
     "checkpoint.pt": _archive,
     "*.npz": _archive,
     "*.parquet": _parquet,

@@ -13,9 +13,9 @@ from typing import Any
 from relvec.errors import RelvecError, did_you_mean, needed_for
 from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, BaseModel, BundledModel, HubModel
 from relvec.hub.network import HubError, hub_answers, hub_snapshot, offline
-from relvec.hub.packages import sha256_of, unpack_packages
+from relvec.hub.packages import unpack_packages
 from relvec.io.checksums import write_checksums
-from relvec.io.files import expanded
+from relvec.io.files import checksum, expanded
 from relvec.progress import quiet_transformers
 from relvec.storage.cache import cache_folder
 from relvec.storage.lock import writing
@@ -79,7 +79,7 @@ def _fetch_into(work: Path, model: BaseModel, show_progress: bool | None) -> Non
         try:
             source(model, work, show_progress)
             for name, sha256 in model.sha256.items():
-                if sha256_of(work / "model" / name) != sha256:
+                if checksum(work / "model" / name) != sha256:
                     (work / "model" / name).unlink()
                     raise RelvecError(f"{name} does not have the expected checksum")
             if model.is_gguf:

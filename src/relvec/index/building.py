@@ -12,7 +12,7 @@ from relvec.index import storage
 from relvec.index.kinds import check_kind
 from relvec.index.pair_index import PairIndex
 from relvec.index.shard_vectors import ShardVectors
-from relvec.index.vector_store import VectorRows, VectorStore, training_sample
+from relvec.index.vector_store import VectorRows, VectorStore
 from relvec.index.vocabulary import PairVocabulary, distinct_pairs
 from relvec.io.files import checksum
 from relvec.io.tables import tsv_cell
@@ -20,8 +20,6 @@ from relvec.io.vectors import check_output, fill_pair_file, read_pair_file
 from relvec.model.cached_vectors import ModelVectors, Prepared
 from relvec.model.model_check import ModelCheck, check_same_model
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
-from relvec.pairs import Pair
-from relvec.progress import progress_bar
 from relvec.storage.job import job_of, written_once
 from relvec.storage.lock import writing
 
@@ -58,7 +56,8 @@ def build_index(
         if is_finished:
             return Prepared(0, len(distinct))
         prepared = vectors.prepare(distinct, truncate=truncate)
-        _write(folder, distinct, labels, vectors.rows(distinct), ModelCheck.of(model), kind, shorter, job)
+        pairs = PairVocabulary.of(distinct, labels)
+        _write(folder, pairs, vectors.rows(distinct), ModelCheck.of(model), kind, shorter, job)
     return prepared
 
 
@@ -76,27 +75,16 @@ def index_shards(shards: str | Path, folder: str | Path, *, kind: str = "auto", 
     """
     found = ShardVectors(Manifest.read(str(shards)))
     if storage.is_milvus(folder):
-        return _stream(found, str(folder), shorter)
+        from relvec.index.milvus import MilvusIndex
+
+        return len(MilvusIndex.filled(str(folder), found.made_by, found, shorter, found.to_overwrite()))
     job = job_of("shards", [shard.sha256 for shard in found.shards], kind, shorter)
     with _new_index(folder, job) as is_finished:
         if is_finished:
             return storage.read_meta(Path(folder)).count
         pairs, vectors = found.distinct()
-        _write_folder(Path(folder), pairs, vectors, found.made_by, kind, shorter, job)
+        _write(folder, pairs, vectors, found.made_by, kind, shorter, job)
     return len(pairs)
-
-
-def _stream(found: ShardVectors, address: str, shorter: int | None) -> int:
-    """Write shards to Milvus, one after the other."""
-    from relvec.index.milvus import MilvusIndex
-
-    sample = training_sample(found) if shorter else np.empty((0, found.shape[1]), dtype=np.float32)
-    index = MilvusIndex.begin(address, found.made_by, found.shape[1], sample, shorter)
-    with progress_bar(len(found), "Indexing") as bar:
-        for block in found.to_overwrite():
-            index.put(*block, bar.update)
-    index.finish()
-    return len(index)
 
 
 @contextmanager
@@ -111,28 +99,6 @@ def _new_index(address: str | Path, job: str) -> Iterator[bool]:
 
 def _write(
     address: str | Path,
-    pairs: Sequence[Pair],
-    relations: Sequence[str],
-    vectors: VectorRows,
-    made_by: ModelCheck,
-    kind: str,
-    shorter: int | None,
-    job: str,
-) -> None:
-    """Write the index of distinct pairs, inside `_new_index`."""
-    if not storage.is_milvus(address):
-        _write_folder(Path(address), PairVocabulary.of(pairs, relations), vectors, made_by, kind, shorter, job)
-        return
-    from relvec.index.milvus import MilvusIndex
-
-    sample = training_sample(vectors) if shorter else vectors[:0]
-    index = MilvusIndex.begin(str(address), made_by, vectors.shape[1], sample, shorter)
-    index.append(pairs, relations, vectors)
-    index.finish()
-
-
-def _write_folder(
-    folder: Path,
     pairs: PairVocabulary,
     vectors: VectorRows,
     made_by: ModelCheck,
@@ -140,8 +106,15 @@ def _write_folder(
     shorter: int | None,
     job: str,
 ) -> None:
-    store = VectorStore.of(vectors, check_kind(kind, len(pairs)), shorter)
-    PairIndex(store, pairs, made_by).write(folder.resolve(), job)
+    """Write an index, inside `_new_index`."""
+    if storage.is_milvus(address):
+        from relvec.index.milvus import MilvusIndex
+
+        blocks = [(pairs.pairs(), pairs.all_relations(), vectors)]
+        MilvusIndex.filled(str(address), made_by, vectors, shorter, blocks)
+    else:
+        store = VectorStore.of(vectors, check_kind(kind, len(pairs)), shorter)
+        PairIndex(store, pairs, made_by).write(Path(address).resolve(), job)
 
 
 def extend_index(
@@ -160,15 +133,8 @@ def extend_index(
     >>> extend_index(model, [("Paris", "France"), ("Tokyo", "Japan")], "my.index")
     1
     """
-    distinct, labels = distinct_pairs(pairs, relations)
     with PairIndex.editing(folder) as index:
-        index.check_model(model)
-        new, new_labels = index.lacking(distinct, labels)
-        if new:
-            vectors = ModelVectors(model, batch_size=batch_size)
-            vectors.prepare(new, truncate=truncate)
-            index.append(new, new_labels, vectors.rows(new))
-    return len(new)
+        return index.add(model, pairs, relations=relations, batch_size=batch_size, truncate=truncate)
 
 
 def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: str = "auto") -> int:
@@ -193,8 +159,8 @@ def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: 
         sample = [rows[at] for at in np.linspace(0, len(rows) - 1, min(SAMPLED, len(rows))).astype(int)]
         check_same_model(model, [found.pairs[row] for row in sample], found.vectors[sample], str(path), least=ALIKE)
         vectors = found.vectors if len(rows) == len(found.vectors) else found.vectors[rows]
-        pairs, relations = [found.pairs[row] for row in rows], [found.relations[row] for row in rows]
-        _write(folder, pairs, relations, vectors, ModelCheck.of(model), kind, None, job)
+        pairs = PairVocabulary.of([found.pairs[row] for row in rows], [found.relations[row] for row in rows])
+        _write(folder, pairs, vectors, ModelCheck.of(model), kind, None, job)
     return len(pairs)
 
 

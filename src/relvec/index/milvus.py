@@ -8,7 +8,7 @@ marked complete last, so that a build that was killed does not count.
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from relvec.errors import RelvecError, needed_for
 from relvec.index.kinds import KINDS
 from relvec.index.pair_index import Neighbour, PairIndex, Wanted
-from relvec.index.vector_store import VectorRows, check_shorter, principal_axes
+from relvec.index.vector_store import VectorRows, check_shorter, principal_axes, training_sample
 from relvec.index.vocabulary import PairVocabulary
 from relvec.io.files import expanded
 from relvec.model.model_check import ModelCheck
-from relvec.pairs import Pair, as_pairs
+from relvec.pairs import Pair
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors, normalized
 
@@ -35,6 +35,9 @@ WORD_BYTES = 4_096
 
 MADE_BY, COMPLETE, AXIS = "made_by", "complete", "axis"
 """Keys of the collection `<name>_about`; the rows `axis 0`, `axis 1`, ... are the projection."""
+
+Block = tuple[Sequence[Pair], Sequence[str], VectorRows]
+"""Pairs, their relations and their vectors."""
 
 
 class MilvusIndex(PairIndex):
@@ -63,8 +66,8 @@ class MilvusIndex(PairIndex):
         return cls(address, client, name, ModelCheck(**json.loads(about[MADE_BY]["value"])), axes)
 
     @classmethod
-    def begin(cls, address: str, made_by: ModelCheck, dim: int, sample: Vectors, shorter: int | None) -> Self:
-        """An index to fill with `append` and to `finish`; one that was not finished is replaced."""
+    def begin(cls, address: str, made_by: ModelCheck, dim: int, axes: Vectors | None = None) -> Self:
+        """An empty index that does not count yet; one that was not finished is replaced."""
         client, name = connected(address, must_exist=False)
         with _answered(address):
             about = _about(client, name)
@@ -74,7 +77,6 @@ class MilvusIndex(PairIndex):
             for old in (name, f"{name}_about"):
                 if client.has_collection(old):
                     client.drop_collection(old)
-            axes = principal_axes(sample, check_shorter(shorter, KINDS["flat"], dim)) if shorter else None
             # The embedded engine spends its time on other things than comparing; a server picks an index of its own.
             method = "AUTOINDEX" if "://" in address else "FLAT"
             _create(client, f"{name}_about", {"key": 64, "value": 65_535}, dim, method)
@@ -86,13 +88,23 @@ class MilvusIndex(PairIndex):
             _create(client, name, words, dim if axes is None else len(axes), method)
         return cls(address, client, name, made_by, axes)
 
-    def finish(self) -> None:
-        """From now on the index counts."""
-        with _answered(self.address):
-            self._client.flush(self._name)
-            row = {"key": COMPLETE, "value": "", "vector": [0.0] * self.dim}
-            self._client.upsert(f"{self._name}_about", [row])
-            self._client.flush(f"{self._name}_about")
+    @classmethod
+    def filled(
+        cls, address: str, made_by: ModelCheck, vectors: VectorRows, shorter: int | None, blocks: Iterable[Block]
+    ) -> Self:
+        """Make an index of all blocks of pairs; `vectors` are theirs, to fit the projection of `shorter` ones to."""
+        dim = vectors.shape[1]
+        axes = None
+        if shorter:
+            axes = principal_axes(training_sample(vectors), check_shorter(shorter, KINDS["flat"], dim))
+        index = cls.begin(address, made_by, dim, axes)
+        index._fill(blocks, len(vectors))
+        with _answered(address):
+            index._client.flush(index._name)
+            row = {"key": COMPLETE, "value": "", "vector": [0.0] * dim}
+            index._client.upsert(f"{index._name}_about", [row])
+            index._client.flush(f"{index._name}_about")
+        return index
 
     def __len__(self) -> int:
         with _answered(self.address):
@@ -139,70 +151,53 @@ class MilvusIndex(PairIndex):
         rows = [(row["entity"], min(1.0, float(row["distance"]))) for row in found]
         return [Neighbour(_pair(entity["pair"]), score, entity["relation"]) for entity, score in rows]
 
-    def search(self, vector: NDArray[np.float32], k: int, allowed: Any = None) -> Any:
-        raise RelvecError(f"{self.address} has no row numbers; use candidates.")
+    def _has_relation(self, relation: str) -> bool:
+        return bool(self._query(_one_of("relation", [relation]), ["relation"], limit=1))
 
-    def known_relations(self, relations: Iterable[str]) -> tuple[str, ...]:
-        wanted = (relations,) if isinstance(relations, str) else tuple(relations)
-        for relation in wanted:
-            if not self._query(_one_of("relation", [relation]), ["relation"], limit=1):
-                raise RelvecError(f"No pair of this index has the relation {relation!r}; check its spelling.")
-        return wanted
+    def _advice(self, relation: str) -> str:
+        return "check its spelling"
 
     def partners(self, word: str) -> set[str]:
         key = [word.casefold()]
         rows = self._query(f"{_one_of('head', key)} or {_one_of('tail', key)}", ["pair"])
         return {each for row in rows for each in _pair(row["pair"])}
 
-    def lacking(self, pairs: Sequence[Pair], relations: Sequence[str]) -> tuple[list[Pair], list[str]]:
-        known = self._known(pairs)
-        rows = [at for at, pair in enumerate(pairs) if pair not in known]
-        return [pairs[at] for at in rows], [relations[at] for at in rows]
-
     def append(self, pairs: Sequence[Pair], relations: Sequence[str], vectors: VectorRows) -> None:
         """Write pairs with their vectors; one that is here already is replaced."""
-        with progress_bar(len(pairs), "Indexing") as bar:
-            self.put(pairs, relations, vectors, bar.update)
+        self._fill([(pairs, relations, vectors)], len(pairs))
 
-    def put(
-        self, pairs: Sequence[Pair], relations: Sequence[str], vectors: VectorRows, tell: Callable[[int], object]
-    ) -> None:
-        """What `append` does; after every step, the number of its pairs is told."""
-        with _answered(self.address):
-            for start in range(0, len(pairs), ROWS_PER_STEP):
-                stop = min(start + ROWS_PER_STEP, len(pairs))
-                projected = self._projected(vectors[start:stop])
-                rows = [
-                    {
-                        "pair": _key(pairs[at]),
-                        "head": pairs[at][0].casefold(),
-                        "tail": pairs[at][1].casefold(),
-                        "relation": relations[at],
-                        "vector": projected[at - start],
-                    }
-                    for at in range(start, stop)
-                ]
-                self._client.upsert(self._name, rows)
-                tell(len(rows))
+    def _fill(self, blocks: Iterable[Block], total: int) -> None:
+        with progress_bar(total, "Indexing") as bar, _answered(self.address):
+            for pairs, relations, vectors in blocks:
+                for start in range(0, len(pairs), ROWS_PER_STEP):
+                    stop = min(start + ROWS_PER_STEP, len(pairs))
+                    projected = self._projected(vectors[start:stop])
+                    rows = [
+                        {
+                            "pair": _key(pairs[at]),
+                            "head": pairs[at][0].casefold(),
+                            "tail": pairs[at][1].casefold(),
+                            "relation": relations[at],
+                            "vector": projected[at - start],
+                        }
+                        for at in range(start, stop)
+                    ]
+                    self._client.upsert(self._name, rows)
+                    bar.update(len(rows))
         self.__dict__.pop("pairs", None)
 
-    def remove(self, pairs: Any) -> int:
-        known = self._known(dict.fromkeys(as_pairs(pairs)))
-        if known and len(known) == len(self):
-            raise RelvecError("An index cannot be empty; drop the collection instead of removing every pair.")
+    def _drop(self, pairs: Iterable[Pair]) -> None:
         with _answered(self.address):
-            for step in _steps(sorted(known)):
+            for step in _steps(list(pairs)):
                 self._client.delete(self._name, filter=_one_of("pair", map(_key, step)))
         self.__dict__.pop("pairs", None)
-        return len(known)
 
     def save(self, folder: str | Path) -> Any:
         raise RelvecError(f"{self.address} is written already; export it to a file, and import that into a folder.")
 
-    def _known(self, pairs: Iterable[Pair]) -> set[Pair]:
-        """Those of the pairs that are here."""
+    def known(self, pairs: Iterable[Pair]) -> set[Pair]:
         found: set[Pair] = set()
-        for step in _steps(list(pairs)):
+        for step in _steps(list(dict.fromkeys(pairs))):
             found |= {_pair(row["pair"]) for row in self._query(_one_of("pair", map(_key, step)), ["pair"])}
         return found
 

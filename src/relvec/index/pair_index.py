@@ -10,15 +10,15 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError, counted
+from relvec.errors import RelvecError, counted, did_you_mean
 from relvec.index.kinds import check_kind
 from relvec.index.storage import IndexMeta, index_folder, is_milvus, read_folder, read_meta, write_folder, writing_index
-from relvec.index.vector_store import ROWS_PER_STEP, VectorRows, VectorStore
+from relvec.index.vector_store import VectorRows, VectorStore
 from relvec.index.vocabulary import Mask, PairVocabulary, distinct_pairs
 from relvec.io.vectors import as_float32
-from relvec.model.cached_vectors import CachedRows
+from relvec.model.cached_vectors import ModelVectors
 from relvec.model.model_check import ModelCheck
-from relvec.model.relation_model import RelBERT
+from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.pairs import Pair, Prototype, Relation, as_pairs, as_relation, as_relations, is_single
 from relvec.similarity import Vectors, cosine
 
@@ -174,36 +174,50 @@ class PairIndex:
         """Whether the vectors are kept whole."""
         return self._vectors.is_exact
 
-    def add(self, model: RelBERT, pairs: Any, *, relations: Sequence[str] | None = None) -> int:
+    def add(
+        self,
+        model: RelBERT,
+        pairs: Any,
+        *,
+        relations: Sequence[str] | None = None,
+        batch_size: int = BATCH_SIZE,
+        truncate: bool = False,
+    ) -> int:
         """Encode and append the pairs that are not here yet, and return how many they were."""
         self._check_writable()
         self.check_model(model)
-        new, labels = self.lacking(*distinct_pairs(pairs, relations))
+        distinct, labels = distinct_pairs(pairs, relations)
+        known = self.known(distinct)
+        new = {pair: label for pair, label in zip(distinct, labels, strict=True) if pair not in known}
         if new:
-            self.append(new, labels, model.encode(new))
+            vectors = ModelVectors(model, batch_size=batch_size)
+            vectors.prepare(list(new), truncate=truncate)
+            self.append(list(new), list(new.values()), vectors.rows(list(new)))
         return len(new)
 
-    def lacking(self, pairs: Sequence[Pair], relations: Sequence[str]) -> tuple[list[Pair], list[str]]:
-        """Those of distinct pairs that are not here yet, and their relations."""
-        rows: list[int] = np.flatnonzero(self.pairs.rows_of(pairs) < 0).tolist()
-        return [pairs[row] for row in rows], [relations[row] for row in rows]
+    def known(self, pairs: Iterable[Pair]) -> set[Pair]:
+        """Those of the pairs that the index has."""
+        return {pair for pair in pairs if pair in self.pairs}
 
     def append(self, pairs: Sequence[Pair], relations: Sequence[str], vectors: VectorRows) -> None:
-        """Append pairs that are `lacking`, with the vectors of the index's own model."""
+        """Append pairs that are not here yet, with the vectors of the index's own model."""
         self._vectors.add(vectors)
         self.pairs = self.pairs.joined(PairVocabulary.of(pairs, relations))
 
     def remove(self, pairs: Any) -> int:
-        """Take pairs out with their vectors, and return how many were there."""
+        """Remove pairs with their vectors, and return how many were there."""
         self._check_writable()
-        rows = self.pairs.rows_of(dict.fromkeys(as_pairs(pairs)))
-        rows = rows[rows >= 0]
-        if len(rows) == len(self):
-            raise RelvecError("An index cannot be empty; delete its folder instead of removing every pair.")
-        if len(rows):
-            self._vectors.drop(rows)
-            self.pairs = self.pairs.without(rows)
-        return len(rows)
+        known = self.known(as_pairs(pairs))
+        if len(known) == len(self):
+            raise RelvecError("An index cannot be empty; delete it instead of removing every pair.")
+        if known:
+            self._drop(known)
+        return len(known)
+
+    def _drop(self, pairs: Iterable[Pair]) -> None:
+        rows = self.pairs.rows_of(pairs)
+        self._vectors.drop(rows)
+        self.pairs = self.pairs.without(rows)
 
     def check_model(self, model: RelBERT) -> None:
         """Refuse a model that did not make these vectors; one that has not changed since is not asked again."""
@@ -290,26 +304,33 @@ class PairIndex:
 
     def candidates(self, vector: NDArray[np.float32], k: int, wanted: Wanted | None = None) -> list[Neighbour]:
         """The best of the wanted pairs, with scores as the index knows them."""
-        allowed = None if wanted is None else self._allowed(wanted)
-        scores, rows = self.search(vector, k, allowed)
+        scores, rows = self._vectors.search(vector, k, None if wanted is None else self._allowed(wanted))
         return [
             Neighbour(self.pairs.pair(row), float(score), self.pairs.relation(row))
             for score, row in zip(scores, rows, strict=True)
         ]
 
-    def known_relations(self, relations: Iterable[str]) -> tuple[str, ...]:
+    def known_relations(self, relations: str | Iterable[str]) -> tuple[str, ...]:
         """The labels, each of which some pair of the index must have."""
-        return self.pairs.known_relations(relations)
+        wanted = (relations,) if isinstance(relations, str) else tuple(relations)
+        for relation in wanted:
+            if not self._has_relation(relation):
+                raise RelvecError(f"No pair of this index has the relation {relation!r}; {self._advice(relation)}.")
+        return wanted
+
+    def _has_relation(self, relation: str) -> bool:
+        return relation in self.pairs.relations[1:]
+
+    def _advice(self, relation: str) -> str:
+        """What to do about a relation label that no pair has."""
+        known = self.pairs.relations[1:]
+        few = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
+        advice = f"choose one of {few}" if known else "build it from a file with a column relation"
+        return did_you_mean(relation, known, otherwise=advice)
 
     def partners(self, word: str) -> set[str]:
         """The words of all pairs that have this one, and the word itself."""
         return {each for row in np.flatnonzero(self.pairs.with_word([word])) for each in self.pairs.pair(int(row))}
-
-    def search(
-        self, vector: NDArray[np.float32], k: int, allowed: Mask | None = None
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Scores as the index knows them, and rows of `pairs`, best first."""
-        return self._vectors.search(vector, k, allowed)
 
     def vectors(self, start: int = 0, stop: int | None = None) -> Vectors:
         """The vectors of rows of `pairs`, of length 1; only an exact index still has them."""
@@ -339,17 +360,16 @@ class PairIndex:
         return f"PairIndex({held}, model={self.made_by.model!r})"
 
 
-def _checked_rows(pairs: Sequence[Pair], vectors: Any, dim: int) -> VectorRows:
-    """A finite row for each pair; what comes from the cache is finite and stays there."""
-    rows: VectorRows = vectors if hasattr(vectors, "shape") else as_float32(vectors)
+def _checked_rows(pairs: Sequence[Pair], vectors: Any, dim: int) -> Vectors:
+    """A finite row for each pair."""
+    rows = as_float32(vectors)
     if rows.shape != (len(pairs), dim):
         shape = " x ".join(map(str, rows.shape))
         raise RelvecError(f"The vectors are {shape}, not {len(pairs)} x {dim}; give those that this model made.")
-    for start in range(0, 0 if isinstance(rows, CachedRows) else len(rows), ROWS_PER_STEP):
-        is_finite = np.isfinite(as_float32(rows[start : start + ROWS_PER_STEP])).all(axis=1)
-        if not is_finite.all():
-            pair = ":".join(pairs[start + int(np.argmin(is_finite))])
-            raise RelvecError(f"The vector of {pair} has a number that is not finite; mend it or leave the pair out.")
+    is_finite = np.isfinite(rows).all(axis=1)
+    if not is_finite.all():
+        pair = ":".join(pairs[int(np.argmin(is_finite))])
+        raise RelvecError(f"The vector of {pair} has a number that is not finite; correct it or leave the pair out.")
     return rows
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError, did_you_mean
+from relvec.errors import RelvecError
 from relvec.io.word2vec import UNREADABLE
 from relvec.pairs import Pair, as_pairs, as_word
 
@@ -55,6 +55,9 @@ class PairVocabulary:
     def __len__(self) -> int:
         return len(self.heads)
 
+    def __contains__(self, pair: Pair) -> bool:
+        return pair in self._row_of
+
     def pair(self, row: int) -> Pair:
         return self.words[self.heads[row]], self.words[self.tails[row]]
 
@@ -69,8 +72,8 @@ class PairVocabulary:
         return [self.relations[label] for label in self.labels]
 
     def rows_of(self, pairs: Iterable[Pair]) -> NDArray[np.int64]:
-        """The row of each pair, -1 for a pair that is not here."""
-        return np.array([self._row_of.get(pair, -1) for pair in pairs], dtype=np.int64)
+        """The row of each pair, all of which are here."""
+        return np.array([self._row_of[pair] for pair in pairs], dtype=np.int64)
 
     def with_word(self, words: Iterable[str]) -> Mask:
         """Which rows have one of the words as head or tail; upper and lower case are alike."""
@@ -84,20 +87,8 @@ class PairVocabulary:
         return self._is_one_of(words)[self.tails]
 
     def with_relation(self, relations: Iterable[str]) -> Mask:
-        """Which rows have one of the relations; a relation that no row has is an error."""
-        return np.isin(self.labels, [self.relations.index(relation) for relation in self.known_relations(relations)])
-
-    def known_relations(self, relations: Iterable[str]) -> tuple[str, ...]:
-        """The relations, each of which some row must have."""
-        known = self.relations[1:]
-        few = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
-        advice = f"choose one of {few}" if known else "build it from a file with a column relation"
-        wanted = [relations] if isinstance(relations, str) else list(relations)
-        for relation in wanted:
-            if relation not in known:
-                fix = did_you_mean(relation, known, otherwise=advice)
-                raise RelvecError(f"No pair of this index has the relation {relation!r}; {fix}.")
-        return tuple(wanted)
+        """Which rows have one of the relations, each of which some row must have."""
+        return np.isin(self.labels, [self.relations.index(relation) for relation in relations])
 
     def joined(self, other: Self) -> "PairVocabulary":
         """These rows and then those of the other."""

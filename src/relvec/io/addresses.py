@@ -9,12 +9,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from relvec.errors import RelvecError, needed_for
-from relvec.io.files import expanded, written_whole
+from relvec.io.files import GZIP_START, expanded, readable, written_whole
 from relvec.io.tables import TABLES, kind_of
 
 SECONDS_TO_ANSWER = 10
-
-_GZIP_START = b"\x1f\x8b"
 
 
 def is_remote(address: str) -> bool:
@@ -32,7 +30,7 @@ def filesystem(address: str) -> tuple[Any, str]:
     """
     import fsspec
 
-    with _reached(address):
+    with readable(address):
         if not is_remote(address):
             return fsspec.filesystem("file"), str(expanded(address))
         try:
@@ -69,7 +67,7 @@ def find_files(given: Iterable[str]) -> list[str]:
     found: dict[str, None] = {}
     for address in given:
         files, path = filesystem(address)
-        with _reached(address):
+        with readable(address):
             if glob.has_magic(path):
                 listed = files.glob(path)
             elif files.isdir(path):
@@ -92,23 +90,23 @@ def _named(address: str, path: str, found: str, files: Any) -> str:
 def size_of(address: str) -> int:
     """In bytes; -1 for a file that is not there."""
     files, path = filesystem(address)
-    with _reached(address):
+    with readable(address):
         return int(files.size(path)) if files.exists(path) else -1
 
 
 def read_whole(address: str) -> bytes:
     """The content of a file, unpacked if it is gzipped."""
     files, path = filesystem(address)
-    with _reached(address):
+    with readable(address):
         raw: bytes = files.cat_file(path)
-        return gzip.decompress(raw) if raw.startswith(_GZIP_START) else raw
+        return gzip.decompress(raw) if raw.startswith(GZIP_START) else raw
 
 
 @contextmanager
 def opened(address: str) -> Iterator[Any]:
     """A file to read from any place within it."""
     files, path = filesystem(address)
-    with _reached(address), files.open(path, "rb") as file:
+    with readable(address), files.open(path, "rb") as file:
         yield file
 
 
@@ -124,14 +122,3 @@ def write_whole(address: str, content: bytes) -> None:
         files.pipe_file(path, content)
     except OSError as error:
         raise RelvecError(f"Cannot write {address} ({error}); check its name and your rights there.") from error
-
-
-@contextmanager
-def _reached(address: str) -> Iterator[None]:
-    try:
-        yield
-    except RelvecError:
-        raise
-    except (OSError, EOFError, ValueError) as error:  # an unknown protocol, or no parquet, is a ValueError
-        reason = getattr(error, "strerror", None) or error
-        raise RelvecError(f"Cannot read {address} ({reason}); check the file and your rights there.") from error

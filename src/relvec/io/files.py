@@ -16,7 +16,7 @@ from pathlib import Path
 from relvec.errors import RelvecError
 
 READ_BYTES = 1 << 20
-_GZIP_START = b"\x1f\x8b"
+GZIP_START = b"\x1f\x8b"
 _TEMPORARY = "relvec_"  # in the name of what is still being written, so that it can be told from a user's file
 
 
@@ -47,9 +47,9 @@ def unpacked(path: Path) -> Iterator[tuple[io.BufferedReader, io.FileIO]]:
     ...     stream.read()
     b'tea'
     """
-    with _readable(path), io.FileIO(path) as file:
+    with readable(path), io.FileIO(path) as file:
         raw: io.BufferedReader = io.BufferedReader(file, READ_BYTES)
-        is_packed = raw.peek(2).startswith(_GZIP_START)
+        is_packed = raw.peek(2).startswith(GZIP_START)
         yield io.BufferedReader(gzip.GzipFile(fileobj=raw), READ_BYTES) if is_packed else raw, file
 
 
@@ -81,18 +81,22 @@ def checksum(path: Path) -> str:
     >>> checksum(Path("words.txt"))[:8]
     'a9f74d1e'
     """
-    with _readable(path), path.open("rb") as file:
+    with readable(path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def readable(address: str | Path) -> Iterator[None]:
+    """Around code that reads a file: if that fails, the error names the file."""
     try:
         yield
+    except RelvecError:
+        raise
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise RelvecError(f"{path} is no whole gzip file ({error}); pack or download it again.") from error
-    except OSError as error:
-        raise RelvecError(f"Cannot read {path}: {error.strerror}; check the path.") from error
+        raise RelvecError(f"{address} is no whole gzip file ({error}); pack or download it again.") from error
+    except (OSError, ValueError) as error:  # an unknown protocol, or no parquet, is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise RelvecError(f"Cannot read {address}: {reason}; check the path and your rights there.") from error
 
 
 @contextmanager
@@ -151,19 +155,13 @@ def folder_written_whole(path: str | Path, stale: Collection[str] = (), first: C
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what killed writers of `path` have left beside it or in it; the caller holds the lock of `path`."""
+    """Remove temporary files of killed writers beside `path` or in it; the caller holds the lock of `path`."""
     inside = path.glob(f".*.{_TEMPORARY}*") if path.is_dir() else ()
     for old in (*path.parent.glob(f"{glob.escape(_prefix(path))}*"), *inside):
         if old.is_dir():
             shutil.rmtree(old, ignore_errors=True)
         else:
             old.unlink(missing_ok=True)
-
-
-def remove_leftovers_in(folder: Path) -> None:
-    """Remove what killed writers of any file of a folder have left in it; whoever calls this holds its lock."""
-    for old in folder.glob(f".*.{_TEMPORARY}*"):
-        old.unlink(missing_ok=True)
 
 
 def _prefix(path: Path) -> str:

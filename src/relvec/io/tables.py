@@ -183,9 +183,8 @@ def _csv_cells(lines: list[str], name: str) -> Iterator[tuple[int, list[str]]]:
             yield rows.line_num, row
             start = rows.line_num + 1
     except csv.Error as error:
-        is_long = len(lines[start - 1]) > csv.field_size_limit()
-        problem, fix = ("a word is too long", "shorten") if is_long else ("a quote is not closed", "close or double")
-        raise RelvecError(f"{name}, line {start}: {problem} ({error}); {fix} it.") from error
+        problem = f"{name}, line {start}: a quote is not closed"
+        raise RelvecError(f"{problem} ({error}); close it, or double a quote within a cell.") from error
 
 
 def _read_tsv(lines: list[str], name: str) -> Iterator[Row]:
@@ -242,9 +241,8 @@ def _filled(lines: list[str], name: str) -> Iterator[tuple[str, str]]:
 def _json(line: str, where: str = "") -> Any:
     try:
         return json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
-        reason = getattr(error, "msg", "too deep")
-        raise RelvecError(f"{where}not JSON ({reason}); write one object or list a line.") from error
+    except json.JSONDecodeError as error:
+        raise RelvecError(f"{where}not JSON ({error.msg}); write one object or list a line.") from error
 
 
 def _words(where: str, pair: Pair) -> Row:

@@ -15,16 +15,19 @@ LARGEST = 127
 Matrix = NDArray[np.float32]
 
 
-def quantized(matrix: Matrix) -> tuple[NDArray[np.int8], Matrix]:
+def quantized(matrix: Matrix, dtype: Any = np.float32) -> tuple[NDArray[np.int8], NDArray[Any]]:
     """The whole numbers and the scale of each row; a matrix that was quantized before gives the same again.
+
+    Scales are stored as `dtype`.
 
     >>> numbers, scales = quantized(np.array([[-1.0, 0.5], [0.0, 0.0]], dtype=np.float32))
     >>> numbers.tolist(), [round(float(scale) * 127, 4) for scale in scales]
     ([[-127, 64], [0, 0]], [1.0, 0.0])
     """
-    scales = np.abs(matrix).max(axis=1) / np.float32(LARGEST)
-    numbers = np.rint(matrix / np.where(scales > 0, scales, np.float32(1))[:, None])
-    return numbers.astype(np.int8), scales.astype(np.float32)
+    scales = (np.abs(matrix).max(axis=1) / np.float32(LARGEST)).astype(dtype)
+    divisors = np.where(scales > 0, scales, 1).astype(np.float32)
+    numbers = np.clip(np.rint(matrix / divisors[:, None]), -LARGEST, LARGEST)
+    return numbers.astype(np.int8), scales
 
 
 def quantized_tensors(tensors: Mapping[str, Matrix]) -> dict[str, NDArray[Any]]:

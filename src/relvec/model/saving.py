@@ -1,13 +1,15 @@
-"""Saving an encoder and its tokenizer so that older releases of transformers read them too."""
+"""Saving a model: the folder as a whole, and its files in a form that older releases of transformers read too."""
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relvec.errors import RelvecError
-from relvec.io.checksums import CHECKSUMS_NAME, check_folder
+from relvec.io.checksums import CHECKSUMS_NAME, check_folder, write_checksums
+from relvec.io.files import folder_written_whole
 from relvec.model.quantization import INT8_WEIGHTS
 from relvec.model.stored import relbert_config
 from relvec.progress import quiet_transformers
@@ -59,6 +61,24 @@ def check_model_output(folder: Path) -> None:
     other = next((path for path in found if not path.is_dir()), None)
     if other is not None and not any(_has_entry(folder / name, entry) for name, entry in CONFIGS.items()):
         raise RelvecError(f"{folder} has a {other.name} that is no model's; choose another folder, or move it away.")
+
+
+@contextmanager
+def model_written(
+    folder: str | Path, readme: str, config: Mapping[str, Any] | None = None, stale: Sequence[str] = ()
+) -> Iterator[Path]:
+    """Yield a new folder for the files of a model, which takes the place of an older model once it is complete.
+
+    The README, the checksums and, if it is given, config.json are written here. `stale` are further files to remove.
+    """
+    check_model_output(Path(folder))
+    with folder_written_whole(folder, stale=(*MODEL_FILES, *stale), first=CONFIGS) as partial:
+        yield partial
+        if config is not None:
+            text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
+            (partial / "config.json").write_text(text, encoding="utf-8")
+        (partial / "README.md").write_text(readme, encoding="utf-8")
+        write_checksums(partial)
 
 
 def finished_run(folder: Path, job: str, own_files: Sequence[str] = ()) -> dict[str, Any]:

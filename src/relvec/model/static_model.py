@@ -1,7 +1,6 @@
 """Static relation models: the vectors of two words from a table, and a small network over both. They need no torch."""
 
 import hashlib
-import json
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from relvec.errors import RelvecError, UnknownWordsWarning
 from relvec.model.backends import STATIC_KIND, thread_count
 from relvec.model.numpy_backend.weights import TensorFile
+from relvec.model.quantization import quantized
 from relvec.model.relation_model import RelBERT
 from relvec.model.stored import StoredModel
 from relvec.pairs import Pair
@@ -115,23 +115,16 @@ class StaticRelBERT(RelBERT):
         """Write config.json, a vocabulary, the table in bytes, the network in float16, and a card."""
         from safetensors.numpy import save_file
 
-        from relvec.io.checksums import write_checksums
-        from relvec.io.files import folder_written_whole
         from relvec.model.card import model_card
-        from relvec.model.saving import CONFIGS, MODEL_FILES, check_model_output
+        from relvec.model.saving import model_written
 
-        target = Path(folder)
-        check_model_output(target)
-        table, scales = in_bytes(self.words.rows)
+        table, scales = quantized(self.words.rows, np.float16)
         network = {name: layer.astype(np.float16) for name, layer in zip(LAYERS, self.layers, strict=True)}
         prompt = {"template": self.template.text, "aggregation_mode": self.pooling, "training": self.training_record}
         config = {"model_type": STATIC_KIND, "hidden_size": self.dim, "relbert_config": prompt}
-        with folder_written_whole(target, stale=MODEL_FILES, first=CONFIGS) as partial:
-            (partial / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        with model_written(folder, model_card(self), config) as partial:
             (partial / "vocab.txt").write_text("\n".join(self.words.vocabulary) + "\n", encoding="utf-8")
             save_file({TABLE: table, SCALES: scales, **network}, partial / "model.safetensors")
-            (partial / "README.md").write_text(model_card(self), encoding="utf-8")
-            write_checksums(partial)
 
     @property
     def dim(self) -> int:
@@ -192,15 +185,3 @@ class StaticRelBERT(RelBERT):
             without = [pair for pair in pairs if not unknown.isdisjoint(pair)]
             word = next(word for word in without[0] if word in unknown)
             warnings.warn(UnknownWordsWarning(without, word, len(pairs)), stacklevel=4)
-
-
-def in_bytes(rows: Vectors) -> tuple[np.ndarray[Any, np.dtype[np.int8]], np.ndarray[Any, np.dtype[np.float16]]]:
-    """Rows as whole numbers from -127 to 127, and what each row's are to be multiplied with.
-
-    >>> numbers, scales = in_bytes(np.array([[1.0, -0.5], [0.0, 0.0]], dtype=np.float32))
-    >>> numbers.tolist()
-    [[127, -64], [0, 0]]
-    """
-    scales = (np.abs(rows).max(axis=1) / 127).astype(np.float16)
-    wide = np.maximum(scales.astype(np.float32), np.finfo(np.float16).tiny)
-    return np.clip(np.rint(rows / wide[:, None]), -127, 127).astype(np.int8), scales

@@ -2,7 +2,6 @@
 
 import copy
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,14 +15,12 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from relvec.errors import RelvecError
-from relvec.io.checksums import write_checksums
-from relvec.io.files import folder_written_whole
 from relvec.model.card import model_card
 from relvec.model.loading import load_config, load_tokenizer, load_weights, pick_device, token_limit
 from relvec.model.merging import merge_adapter
 from relvec.model.quantization import INT8_WEIGHTS, quantized_tensors
 from relvec.model.relation_model import BATCH_SIZE, PromptedRelBERT, RelBERT, batches_by_length
-from relvec.model.saving import CONFIGS, MODEL_FILES, check_finite, check_model_output, save_encoder, save_tokenizer
+from relvec.model.saving import check_finite, model_written, save_encoder, save_tokenizer
 from relvec.model.stored import StoredModel
 from relvec.pooling import pool
 from relvec.prompts import DEFAULT_TEMPLATE, Template
@@ -100,29 +97,19 @@ class TorchRelBERT(PromptedRelBERT):
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the published format: a plain encoder folder with `relbert_config` in config.json, and a card."""
-        target = Path(folder)
-        check_model_output(target)
         self.encoder.config.relbert_config = self._relbert_config()
-        with folder_written_whole(target, stale=MODEL_FILES, first=CONFIGS) as partial:
+        with model_written(folder, model_card(self)) as partial:
             save_encoder(self.encoder, self.tokenizer, partial)
-            (partial / "README.md").write_text(model_card(self), encoding="utf-8")
-            write_checksums(partial)
 
     def save_int8(self, folder: str | Path) -> None:
         """Write the whole model with weights of one byte: a quarter of the size, for relvec alone."""
         from safetensors.numpy import save_file
 
-        target = Path(folder)
-        check_model_output(target)
         check_finite(self.encoder.state_dict())
         weights = {name: weight.detach().float().cpu().numpy() for name, weight in self.encoder.named_parameters()}
-        config = json.dumps(self.full_config(), indent=2, ensure_ascii=False)
-        with folder_written_whole(target, stale=MODEL_FILES, first=CONFIGS) as partial:
+        with model_written(folder, model_card(self), self.full_config()) as partial:
             save_file(quantized_tensors(weights), partial / INT8_WEIGHTS)
             save_tokenizer(self.tokenizer, partial)
-            (partial / "config.json").write_text(config + "\n", encoding="utf-8")
-            (partial / "README.md").write_text(model_card(self), encoding="utf-8")
-            write_checksums(partial)
 
     def full_config(self) -> dict[str, Any]:
         """The encoder's configuration with the prompt and pooling in it, as config.json holds it."""

@@ -12,8 +12,6 @@ from transformers import PreTrainedModel
 
 from relvec.errors import RelvecError, needed_for
 from relvec.hub.models import resolve
-from relvec.io.checksums import write_checksums
-from relvec.io.files import folder_written_whole
 from relvec.model.adapter import (
     CONFIG_NAME,
     KEY_PREFIX,
@@ -25,7 +23,7 @@ from relvec.model.adapter import (
     plain_base,
 )
 from relvec.model.card import model_card
-from relvec.model.saving import CONFIGS, MODEL_FILES, check_finite, check_model_output
+from relvec.model.saving import check_finite, check_model_output, model_written
 from relvec.model.torch_backend import TorchRelBERT
 
 if TYPE_CHECKING:
@@ -68,12 +66,9 @@ def write_adapter(weights: dict[str, Tensor], settings: dict[str, Any], model: T
     """A folder in PEFT's format, with the configuration and the card of the model that it makes."""
     check_finite(weights)
     settings = settings | {"base_model_name_or_path": lasting(settings["base_model_name_or_path"])}
-    with folder_written_whole(folder, stale=MODEL_FILES, first=CONFIGS) as partial:
+    with model_written(folder, model_card(model), model.full_config()) as partial:
         save_file(weights, partial / WEIGHTS_NAME, metadata={"format": "pt"})
         (partial / CONFIG_NAME).write_text(json.dumps(settings, indent=2, default=str) + "\n", encoding="utf-8")
-        (partial / "config.json").write_text(json.dumps(model.full_config(), indent=2) + "\n", encoding="utf-8")
-        (partial / "README.md").write_text(model_card(model), encoding="utf-8")
-        write_checksums(partial)
 
 
 def low_rank(change: Tensor, rank: int) -> tuple[Tensor, Tensor]:

@@ -1,14 +1,11 @@
 """A folder with a model's graph for other programs: what they need besides is its tokenizer and its prompt."""
 
-import json
 import shutil
 from pathlib import Path
 from string import Template
 
-from relvec.io.checksums import write_checksums
-from relvec.io.files import folder_written_whole
 from relvec.model.onnx_backend.model import OnnxRelBERT
-from relvec.model.saving import CONFIGS, MODEL_FILES, check_model_output
+from relvec.model.saving import model_written
 from relvec.pooling import POOLINGS
 
 GRAPH = "model.onnx"
@@ -61,17 +58,12 @@ def export_onnx(model: OnnxRelBERT, folder: str | Path) -> None:
     >>> sorted(file.name for file in Path("for-others").iterdir())
     ['README.md', 'checksums.sha256', 'config.json', 'model.onnx', 'tokenizer.json', 'tokenizer_config.json']
     """
-    target = Path(folder)
-    check_model_output(target)
-    with folder_written_whole(target, stale=(GRAPH, *MODEL_FILES), first=CONFIGS) as partial:
+    told = {**model.stored.config.get("relbert_config", {}), "training": model.training_record}
+    config = {**model.stored.config, "relbert_config": told}
+    with model_written(folder, readme(model), config, stale=[GRAPH]) as partial:
         shutil.copyfile(model.graph, partial / GRAPH)
         for name in TOKENIZER:
             shutil.copyfile(model.stored.base / name, partial / name)
-        told = {**model.stored.config.get("relbert_config", {}), "training": model.training_record}
-        config = json.dumps({**model.stored.config, "relbert_config": told}, indent=2, ensure_ascii=False)
-        (partial / "config.json").write_text(config + "\n", encoding="utf-8")
-        (partial / "README.md").write_text(readme(model), encoding="utf-8")
-        write_checksums(partial)
 
 
 def readme(model: OnnxRelBERT) -> str:
