@@ -84,6 +84,19 @@ class Settings(BaseModel):
             raise RelvecError(f"{path} cannot be read ({str(error).rstrip('.')}); {fix}.") from error
 
 
+def named_values(texts: Iterable[str], option: str = "--set") -> dict[str, str]:
+    """The values of an option of the command line that is given as name=value, once or several times.
+
+    >>> named_values(["steps=80", "loss=triplet"])
+    {'steps': '80', 'loss': 'triplet'}
+    """
+    parts = {text: text.partition("=") for text in texts}
+    for text, (_, _, value) in parts.items():
+        if not value:
+            raise RelvecError(f"{option} {text} has no value; write {option} name=value.")
+    return {name: value for name, _, value in parts.values()}
+
+
 _CHECKSUM = "checksum"
 
 

@@ -183,7 +183,7 @@ def test_a_dry_run_runs_nothing_and_tells_steps_time_and_what_is_left_out(
         (["--input", "corpus=no.txt"], "There is no no.txt for --input corpus"),
         (
             ["--input", "corpsu=no.txt"],
-            "names no file that the plan can use; write name=path for one of corpus: a text",
+            "The plan has no input corpsu; write --input name=path for one of corpus: a text",
         ),
         (["--plan", "no.toml"], "Cannot read the plan no.toml"),
         (["--data-dir", "nowhere"], "There is no analogy/u2/test.jsonl below nowhere"),

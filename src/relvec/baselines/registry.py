@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from relvec.baselines import chance, few_shot, pair_vectors, pmi, proportion, saved_predictions, word_vectors
 from relvec.baselines.baseline import Baseline
 from relvec.errors import RelvecError, did_you_mean
-from relvec.settings import Settings
+from relvec.settings import Settings, named_values
 
 BASELINES: dict[str, Baseline] = {
     module.BASELINE.name: module.BASELINE
@@ -25,11 +25,7 @@ def chosen_settings(name: str, given: Iterable[str], task: str) -> Settings:
     baseline = BASELINES[name]
     if task not in baseline.tasks:
         raise RelvecError(f"The baseline {name} cannot be scored on {task}; it is for {', '.join(baseline.tasks)}.")
-    values = {}
-    for text in given:
-        key, _, values[key] = text.partition("=")
-        if not values[key]:
-            raise RelvecError(f"--set {text} has no value; write --set name=value.")
+    values = named_values(given)
     fields = baseline.settings.model_fields
     for key in fields.keys() - values.keys() if values.keys() <= fields.keys() else ():
         if fields[key].is_required():

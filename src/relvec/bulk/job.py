@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from relvec.bulk.manifest import ERRORS, MANIFEST, JobHeader, Manifest
 from relvec.bulk.parts import count_rows, cut
@@ -38,9 +37,6 @@ class Summary:
     bytes: int
     seconds: float
     pairs_per_second: float
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def embed_files(
@@ -93,18 +89,7 @@ def embed_files(
         rows=sum(rows for _, rows in sizes),
         plan=hashlib.sha256(json.dumps(plan).encode()).hexdigest(),
     )
-    task = Task(
-        folder=folder,
-        model=str(model),
-        made_by=ModelCheck(model=header.model, fingerprint=header.fingerprint, probes=header.probes),
-        backend=loaded.backend,
-        device=device,
-        dtype=dtype,
-        batch_size=batch_size,
-        normalize=normalize,
-        truncate=truncate,
-        strict=strict,
-    )
+    task = Task(folder, header, str(model), loaded.backend, device, batch_size, strict)
     with _alone(folder):
         manifest = _begun(folder, header, loaded)
         before = len(manifest.shards)
@@ -136,13 +121,12 @@ def embed_files(
 
 
 def _begun(folder: str, header: JobHeader, model: RelBERT) -> Manifest:
-    """The manifest to go on with: the folder's own if it is of this job, else an empty one."""
+    """The manifest to resume: the folder's own if it is of this job, else an empty one."""
     if size_of(f"{folder}/{MANIFEST}") < 0:
         return Manifest(folder, header)
     found = Manifest.read(folder)
     found.header.check(model, folder)
-    own = {**header.as_dict(), "fingerprint": "", "probes": "", "model": ""}
-    if {**found.header.as_dict(), "fingerprint": "", "probes": "", "model": ""} != own:
+    if found.header.as_dict() | header.made_by.as_dict() != header.as_dict():
         problem = f"{folder} belongs to a job with other input or other options"
         raise RelvecError(f"{problem}; give the same ones, or choose another output.")
     found.keep_whole()

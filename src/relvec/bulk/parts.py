@@ -1,7 +1,7 @@
 """Input files as parts: runs of rows, each of which becomes one shard."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from relvec.errors import RelvecError
 from relvec.io.addresses import opened, read_whole
 from relvec.io.files import lines_of
-from relvec.io.tables import Row, is_vectors, kind_of, pyarrow, text_rows
-from relvec.pairs import Pair, as_pair, column_names, pair_columns
+from relvec.io.tables import Row, kind_of, pyarrow, table_rows, text_rows
+from relvec.pairs import Pair, pair_columns, table_columns
 
 VECTOR = "vector"  # the column that a shard has besides those of its part
 ROWS_PER_SHARD = 16_384
@@ -74,42 +74,37 @@ def count_rows(file: str) -> int:
 
 def read_part(part: Part) -> PartRows:
     """The pairs of a part; columns of parquet keep their types, those of text files are text."""
-    if kind_of(part.file) == ".parquet":
-        return _read_parquet(part)
-    rows = list(islice(_text(part.file), part.start, part.stop))
-    found = PartRows([], {}, [], [])
-    kept = [row for row in rows if _taken(found, row.number, _pair, row)]
-    names = dict.fromkeys(name for row in kept for name in row.values)
     arrow, _ = pyarrow()
+    types: dict[str, Any] = {}
+    if kind_of(part.file) == ".parquet":
+        with _parquet(part.file) as file:
+            columns = table_columns(_slice(file, part.start, part.stop)) or {}
+        types = {name: column.type for name, column in columns.items()}
+        rows: Iterable[Row] = table_rows(columns, f"{part.file}, row", part.start + 1)
+    else:
+        rows = islice(_text(part.file), part.start, part.stop)
+    found = PartRows([], {}, [], [])
+    kept = [row for row in rows if _taken(found, row)]
+    names = dict.fromkeys(name for row in kept for name in row.values)
     for name in names:
         if name not in (*(pair_columns(names) or ()), VECTOR):
-            found.columns[name] = arrow.array([_as_text(row.values.get(name)) for row in kept], arrow.string())
+            values = [row.values.get(name) for row in kept]
+            texts = values if name in types else [_as_text(value) for value in values]
+            found.columns[name] = arrow.array(texts, types.get(name, arrow.string()))
     return found
 
 
-def _pair(row: Row) -> Pair:
-    if row.problem:
-        raise RelvecError(row.problem)
-    return Row("", row.values).pair()
-
-
-def _read_parquet(part: Part) -> PartRows:
-    with _parquet(part.file) as file:
-        table = _slice(file, part.start, part.stop)
-    names = column_names(table.column_names, f"{part.file}: ")
-    words = pair_columns(names)
-    if words is None:
-        problem = f"{part.file} has the columns {', '.join(names)}"
-        raise RelvecError(f"{problem}; name the two word columns head and tail.")
-    columns = dict(zip(names, table.columns, strict=True))
-    heads, tails = (columns.pop(name).to_pylist() for name in words)
-    found = PartRows([], {}, [], [])
-    pairs = enumerate(zip(heads, tails, strict=True))
-    kept = [at for at, pair in pairs if _taken(found, part.start + at + 1, as_pair, pair)]
-    for name, column in columns.items():
-        if name != VECTOR and not is_vectors(column):
-            found.columns[name] = (column if len(kept) == len(heads) else column.take(kept)).combine_chunks()
-    return found
+def _taken(found: PartRows, row: Row) -> bool:
+    """Add the pair of a row, or the problem with it."""
+    try:
+        if row.problem:
+            raise RelvecError(row.problem)
+        found.pairs.append(row._replace(where="").pair())
+    except RelvecError as error:
+        found.problems.append(Problem(row.number, str(error)))
+        return False
+    found.rows.append(row.number)
+    return True
 
 
 def _slice(file: Any, start: int, stop: int) -> Any:
@@ -123,17 +118,6 @@ def _slice(file: Any, start: int, stop: int) -> Any:
             groups.append(group)
         first += rows
     return file.read_row_groups(groups).slice(start - before, stop - start)
-
-
-def _taken(found: PartRows, row: int, as_words: Callable[[Any], Pair], item: Any) -> bool:
-    """Add the pair that an item is, or the problem with it."""
-    try:
-        found.pairs.append(as_words(item))
-    except RelvecError as error:
-        found.problems.append(Problem(row, str(error)))
-        return False
-    found.rows.append(row)
-    return True
 
 
 def _text(file: str) -> Iterator[Row]:

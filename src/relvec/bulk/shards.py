@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from relvec.bulk.manifest import Shard
+from relvec.bulk.manifest import JobHeader, Shard
 from relvec.bulk.parts import VECTOR, Part, PartRows, Problem, read_part
 from relvec.errors import RelvecError, UnknownWordsWarning
 from relvec.io.addresses import write_whole
 from relvec.io.tables import pyarrow
-from relvec.model.model_check import ModelCheck
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
@@ -27,24 +26,22 @@ Tell = Callable[[int], object]
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker must know besides its part; `made_by` is the model as the driver knows it."""
+    """What a worker must know besides its part; the header tells the model of the driver, and how to encode."""
 
     folder: str
+    header: JobHeader
     model: str
-    made_by: ModelCheck
     backend: str
     device: str | None
-    dtype: str
     batch_size: int
-    normalize: bool
-    truncate: bool
     strict: bool
 
     def load(self) -> RelBERT:
         """The model, which must be the driver's also on another machine."""
-        model = RelBERT.from_pretrained(self.model, backend=self.backend, device=self.device, dtype=self.dtype)
-        if model.fingerprint != self.made_by.fingerprint:  # other last bits on another processor, or another model
-            self.made_by.check(model, f"The folder {self.folder}")
+        options: dict[str, Any] = {"backend": self.backend, "device": self.device, "dtype": self.header.dtype}
+        model = RelBERT.from_pretrained(self.model, **options)
+        if model.fingerprint != self.header.fingerprint:  # other last bits on another processor, or another model
+            self.header.check(model, f"The folder {self.folder}")
         return model
 
 
@@ -58,11 +55,12 @@ class Done(NamedTuple):
 def encode_part(task: Task, model: RelBERT, part: Part, tell: Tell) -> Done:
     """Encode a part and write its shard; what is told adds up to the rows of the part."""
     rows = read_part(part)
-    too_long = {} if task.truncate else _too_long(model, rows)
-    problems = sorted([*rows.problems, *too_long.values()])
+    refused = {} if task.header.truncate else model.refused(rows.pairs)
+    too_long = [Problem(row, refused[pair]) for row, pair in zip(rows.rows, rows.pairs, strict=True) if pair in refused]
+    problems = sorted([*rows.problems, *too_long])
     if problems and task.strict:
         raise RelvecError(f"{part.file}, row {problems[0].row}: {problems[0].problem}")
-    kept = [at for at in range(len(rows.pairs)) if at not in too_long]
+    kept = [at for at, pair in enumerate(rows.pairs) if pair not in refused]
     distinct = list(dict.fromkeys(rows.pairs[at] for at in kept))
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", UnknownWordsWarning)
@@ -88,34 +86,13 @@ def encode_part(task: Task, model: RelBERT, part: Part, tell: Tell) -> Done:
     return Done(shard, [{"part": part.number, "file": part.file, **problem._asdict()} for problem in problems])
 
 
-def _too_long(model: RelBERT, rows: PartRows) -> dict[int, Problem]:
-    """The pairs that the model does not take, by their place."""
-    try:
-        model.token_ids(rows.pairs)
-        return {}
-    except RelvecError:
-        bad = _refused(model, rows.pairs)
-        return {at: Problem(rows.rows[at], bad[pair]) for at, pair in enumerate(rows.pairs) if pair in bad}
-
-
-def _refused(model: RelBERT, pairs: Sequence[Pair]) -> dict[Pair, str]:
-    """The pairs that the model does not take, and why."""
-    found = {}
-    for pair in dict.fromkeys(pairs):
-        try:
-            model.token_ids([pair])
-        except RelvecError as error:
-            found[pair] = str(error)
-    return found
-
-
 def _encoded(task: Task, model: RelBERT, pairs: Sequence[Pair], tell: Tell) -> Vectors:
     """The vectors of distinct pairs, by steps of pairs of similar length: a step then has little padding."""
     vectors = np.empty((len(pairs), model.dim), dtype=np.float32)
     order = sorted(range(len(pairs)), key=lambda at: len(pairs[at][0]) + len(pairs[at][1]))
     for start in range(0, len(pairs), PAIRS_PER_STEP):
         step = order[start : start + PAIRS_PER_STEP]
-        options: dict[str, Any] = {"normalize": task.normalize, "truncate": task.truncate}
+        options: dict[str, Any] = {"normalize": task.header.normalize, "truncate": task.header.truncate}
         vectors[step] = model.encode([pairs[at] for at in step], batch_size=task.batch_size, **options)
         tell(len(step))
     return vectors

@@ -16,7 +16,6 @@ from relvec import __version__
 from relvec.errors import LeftOutWarning, RelvecError, UnknownWordsWarning, needed_for
 
 _STOPPED = 130  # the exit code of Ctrl-C
-_LONGEST_SENTENCE = 280
 # So say torch, CUDA, FAISS and Python.
 _OUT_OF_MEMORY = ("allocate memory", "out of memory", "bad_alloc", "bad allocation", "can't start new thread")
 _FIXES = {errno.ENAMETOOLONG: "shorten the name", errno.ENOSPC: "free space, or choose another place"}
@@ -112,7 +111,7 @@ def main() -> None:
         if sentence is None:
             raise
         if sentence:
-            typer.secho(f"relvec: {shortened(sentence)}", fg="red", err=True)
+            typer.secho(f"relvec: {sentence}", fg="red", err=True)
         sys.exit(2)
 
 
@@ -132,16 +131,6 @@ def _sentence(error: Exception) -> str | None:
         place = f": {error.filename}" if error.filename else ""
         return f"{error.strerror or error}{place}; {_FIXES.get(error.errno or 0, 'choose another place')}."
     return None
-
-
-def shortened(sentence: str) -> str:
-    """A sentence with its middle left out, if a user's own text makes it longer than a screen.
-
-    >>> len(shortened("a" * 10_000_000 + "; shorten it."))
-    280
-    """
-    half = _LONGEST_SENTENCE // 2
-    return sentence if len(sentence) <= _LONGEST_SENTENCE else f"{sentence[: half - 3]} ... {sentence[2 - half :]}"
 
 
 def _usage_sentence(error: Any) -> str:

@@ -93,9 +93,6 @@ def _embed_files(
 ) -> None:
     from relvec.bulk import embed_files
 
-    done = embed_files(pairs, output, **asdict(encoder), **asdict(sharding), normalize=normalize).as_dict()
-    show(
-        json,
-        done,
-        facts_table({name: value if isinstance(value, str) else f"{value:,}" for name, value in done.items()}),
-    )
+    done = asdict(embed_files(pairs, output, **asdict(encoder), **asdict(sharding), normalize=normalize))
+    facts = {name: value if isinstance(value, str) else f"{value:,}" for name, value in done.items()}
+    show(json, done, facts_table(facts))

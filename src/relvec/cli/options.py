@@ -70,7 +70,7 @@ class Encoder:
 class BatchEncoder(Encoder):
     """The model that encodes a file of pairs, and how."""
 
-    batch_size: Annotated[int, typer.Option(help="Pairs encoded at once.")] = 64
+    batch_size: Annotated[int, typer.Option(min=1, help="Pairs encoded at once.")] = 64
     truncate: Annotated[bool, typer.Option("--truncate", help="Cut pairs that are too long for the model.")] = False
 
     @property

@@ -14,6 +14,7 @@ from relvec.cli.output import Table, show
 from relvec.errors import RelvecError, needed_for
 from relvec.io.files import written_whole
 from relvec.progress import progress_bar
+from relvec.settings import named_values
 from relvec.storage.lock import writing
 
 if TYPE_CHECKING:
@@ -100,15 +101,10 @@ def reproduce(
 
 
 def _inputs(given: Sequence[str], known: dict[str, str]) -> dict[str, str]:
-    inputs = {}
-    for text in given:
-        name, equals, path = text.partition("=")
-        if not equals or name not in known:
-            listed = "; ".join(f"{key}: {meaning}" for key, meaning in known.items()) or "none"
-            raise RelvecError(
-                f"--input {text} names no file that the plan can use; write name=path for one of {listed}."
-            )
-        inputs[name] = path
+    inputs = named_values(given, "--input")
+    if unknown := inputs.keys() - known.keys():
+        listed = "; ".join(f"{key}: {meaning}" for key, meaning in known.items()) or "none"
+        raise RelvecError(f"The plan has no input {min(unknown)}; write --input name=path for one of {listed}.")
     return inputs
 
 

@@ -9,8 +9,8 @@ from pydantic import create_model
 
 from relvec.cli.options import DataDir, DryRun, Json, with_shared_options
 from relvec.cli.output import Table, plan_table, show
-from relvec.errors import RelvecError, needed_for
-from relvec.settings import Settings
+from relvec.errors import needed_for
+from relvec.settings import Settings, named_values
 from relvec.training.recipe import Recipe
 
 _SHOWN = (
@@ -38,11 +38,7 @@ def train(
 ) -> None:
     """Fine-tune a language model on rated pairs; the same command again resumes an interrupted run."""
     changes: dict[str, Any] = shown.model_dump(exclude_unset=True)  # type: ignore[attr-defined]
-    for setting in settings or []:
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise RelvecError(f"--set {setting} has no value; write --set name=value.")
-        changes[name] = value
+    changes |= named_values(settings or [])
     recipe = (Recipe.from_toml(config) if config else Recipe()).changed(changes)
     with needed_for("Training", "train"):
         from relvec.training import run

@@ -13,8 +13,7 @@ from relvec.bulk.manifest import Manifest
 from relvec.cli.options import Json
 from relvec.cli.output import Table, show
 from relvec.errors import RelvecError
-from relvec.hub.catalogue import BASE_MODELS
-from relvec.hub.models import base_folder, resolve
+from relvec.hub.models import resolve
 from relvec.index.storage import is_index, read_meta
 from relvec.io.checksums import CHECKSUMS_NAME, check_files, check_folder
 from relvec.io.files import expanded
@@ -50,9 +49,8 @@ def _compared(given: str) -> dict[Path, int]:
         places = [folder, *adapters, base]
     found = {}
     for place in dict.fromkeys(places):
-        in_place = {file: _count(file, check) for file, check in _checks(place)} or _pinned(place)
-        kept = {file: count for file, count in in_place.items() if count}
-        found.update(kept or {place: 0})
+        counts = {file: _count(file, check) for file, check in _checks(place)}
+        found.update({file: count for file, count in counts.items() if count} or {place: 0})
     return found
 
 
@@ -71,15 +69,6 @@ def _count(file: Path, check: Check) -> int:
         raise
     except Exception as error:  # zip files, JSON and parquet have errors of their own
         raise RelvecError(f"{file} is not what was stored ({error}); get or make it again.") from error
-
-
-def _pinned(folder: Path) -> dict[Path, int]:
-    """A base model that an older version has fetched has only the checksums of the catalogue."""
-    for model in BASE_MODELS.values():
-        if folder == base_folder(model) and not model.is_gguf:
-            pinned = {folder / file: digest for file, digest in model.sha256.items()}
-            return {folder: check_files(pinned, folder, f"remove {folder} to fetch it again", every=True)}
-    return {}
 
 
 def _index(file: Path) -> int:

@@ -80,21 +80,11 @@ def candidate_words(
     if word_vectors is not None:
         words += _near(read_vectors(word_vectors), a, b, c)
     taken = {a.casefold(), c.casefold()}
-    return _encodable(model, c, [word for word in dict.fromkeys(words) if word.casefold() not in taken])
-
-
-def _encodable(model: RelBERT, c: str, words: list[str]) -> list[str]:
-    """The words that the model can encode beside c; if it can none, it is c that is wrong."""
-    found, problem = [], None
-    for word in words:
-        try:
-            model.token_ids([(c, word)])
-            found.append(word)
-        except RelvecError as error:
-            problem = error
-    if problem and not found:
-        raise problem
-    return found
+    pairs = [(c, word) for word in dict.fromkeys(words) if word.casefold() not in taken]
+    refused = model.refused(pairs)
+    if pairs and len(refused) == len(pairs):  # then c is wrong, not the words
+        raise RelvecError(refused[pairs[0]])
+    return [word for _, word in pairs if (c, word) not in refused]
 
 
 def _near(table: VectorTable, a: str, b: str, c: str) -> list[str]:

@@ -15,7 +15,6 @@ from relvec.errors import RelvecError
 from relvec.index.vocabulary import PairVocabulary, as_label, distinct_pairs
 from relvec.io.addresses import read_whole
 from relvec.io.tables import RELATION_COLUMNS, pyarrow
-from relvec.model.model_check import ModelCheck
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors
@@ -34,7 +33,7 @@ class ShardVectors:
             there = f"{len(manifest.shards)} of {manifest.header.parts} shards"
             raise RelvecError(f"{manifest.folder} has {there}; run the same `relvec embed` again to finish it.")
         header = manifest.header
-        self.made_by = ModelCheck(model=header.model, fingerprint=header.fingerprint, probes=header.probes)
+        self.made_by = header.made_by
         self.shards = [manifest.shards[part] for part in sorted(manifest.shards)]
         self._manifest = manifest
         self._ends = np.cumsum([shard.rows for shard in self.shards])

@@ -126,10 +126,7 @@ def _opened(folder: Path, meta: IndexMeta, mapped: bool) -> Stored:
             raise RelvecError(f"{path} is missing or cut short; {REBUILD}.")
     meta.check_files(folder)
     vectors = VectorStore.read(meta.vectors_file(folder), KINDS[meta.kind], mapped=mapped)
-    pairs = PairVocabulary.read(meta.pairs_file(folder))
-    if not len(vectors) == len(pairs) == meta.count or vectors.dim != meta.dim:
-        raise RelvecError(f"The files in {folder} do not fit each other; {REBUILD}.")
-    return meta, vectors, pairs
+    return meta, vectors, PairVocabulary.read(meta.pairs_file(folder))
 
 
 @contextmanager
@@ -155,9 +152,7 @@ def write_folder(
         with written_whole(file) as path:
             write(path)
     meta = IndexMeta(
-        model=made_by.model,
-        fingerprint=made_by.fingerprint,
-        probes=made_by.probes,
+        **made_by.made_by.as_dict(),
         dim=vectors.dim,
         kind=vectors.kind.name,
         count=len(pairs),

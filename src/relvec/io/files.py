@@ -26,10 +26,7 @@ def expanded(path: str | Path) -> Path:
     >>> expanded("~/models") == Path.home() / "models", expanded("models") == Path("models")
     (True, True)
     """
-    try:
-        return Path(path).expanduser()
-    except RuntimeError as error:
-        raise RelvecError(f"There is no home folder for {path}; write the path in full.") from error
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - which leaves the name of an unknown user as it is
 
 
 def data_folder(data_dir: str | Path | None = None) -> Path | None:

@@ -69,10 +69,10 @@ def read_rows(source: Any, of: str = "pair") -> Iterator[Row]:
     """The rows of a file or a data frame, at least one; `of` says in errors what a row should be."""
     columns = None if isinstance(source, str | Path) else table_columns(source)
     if columns is not None:
-        name, rows = "The table", _table_rows(columns, "Row")
+        name, rows = "The table", table_rows(columns, "Row")
     elif kind_of(source) == ".parquet":
         name = str(source)
-        rows = _table_rows(table_columns(read_parquet(expanded(source))) or {}, f"{name}, row")
+        rows = table_rows(table_columns(read_parquet(expanded(source))) or {}, f"{name}, row")
     else:
         name, lines = read_lines(source)
         rows = text_rows(lines, name)
@@ -249,10 +249,10 @@ def _words(where: str, pair: Pair) -> Row:
     return Row(where, {"head": pair[0], "tail": pair[1]})
 
 
-def _table_rows(columns: dict[str, Any], where: str) -> Iterator[Row]:
-    # Vectors are neither words nor labels, and take long to unpack.
+def table_rows(columns: dict[str, Any], where: str, first: int = 1) -> Iterator[Row]:
+    """The rows of columns by name, counted from `first`; vectors, neither words nor labels, are left out."""
     kept = {name: column_values(column) for name, column in columns.items() if not is_vectors(column)}
-    for number, values in enumerate(zip(*kept.values(), strict=True), start=1):
+    for number, values in enumerate(zip(*kept.values(), strict=True), start=first):
         yield Row(f"{where} {number}: ", dict(zip(kept, values, strict=True)))
 
 

@@ -58,6 +58,11 @@ class ModelCheck(Settings):
         return cls(model=model.name, fingerprint=model.fingerprint, probes=probes)
 
     @property
+    def made_by(self) -> "ModelCheck":
+        """The check alone, without what a subclass stores beside it."""
+        return ModelCheck(model=self.model, fingerprint=self.fingerprint, probes=self.probes)
+
+    @property
     def vectors(self) -> Vectors:
         """The unit vectors of `PROBES` by that model."""
         return _decoded(self.probes)

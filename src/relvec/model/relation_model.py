@@ -153,6 +153,20 @@ class RelBERT(ABC):
     def token_ids(self, pairs: Sequence[Pair], truncate: bool = False) -> list[list[int]]:
         """The tokens of each pair; one too long for the model is an error unless `truncate` cuts it."""
 
+    def refused(self, pairs: Sequence[Pair]) -> dict[Pair, str]:
+        """The pairs that cannot be encoded without `truncate`, and why.
+
+        >>> len(RelBERT.from_pretrained(tiny_model).refused([("cup", "tea"), ("cup " * 600, "tea")]))
+        1
+        """
+        try:
+            self.token_ids(pairs)
+        except RelvecError as error:
+            if len(pairs) == 1:
+                return {pairs[0]: str(error)}
+            return {pair: why for each in dict.fromkeys(pairs) for pair, why in self.refused([each]).items()}
+        return {}
+
     @abstractmethod
     def _encode_distinct(
         self, pairs: list[Pair], batch_size: int, truncate: bool, show_progress: bool | None
@@ -182,8 +196,6 @@ class RelBERT(ABC):
         >>> model.encode([("Paris", "France"), ("Tokyo", "Japan")], normalize=True).shape
         (2, 16)
         """
-        if batch_size < 1:
-            raise RelvecError(f"A batch of {batch_size} pairs is impossible; use 1 or more.")
         relations = _as_list(pairs)
         distinct = list(dict.fromkeys(pair for relation in relations for pair in _pairs_of(relation)))
         encoded = self._encode_distinct(distinct, batch_size, truncate, show_progress)
