@@ -82,6 +82,30 @@ def needed_for(what: str, extra: str = "") -> Iterator[None]:
         raise RelvecError(f"{what} needs {package}; run pip install 'relvec[{extra or EXTRAS[package]}]'.") from error
 
 
+@contextmanager
+def in_one_sentence(problem: str, fix: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Exceptions of these kinds, as other libraries raise them, become one sentence: the problem, the reason, the fix.
+
+    A RelvecError says what it must already; it passes unless it is one of the kinds.
+
+    >>> with in_one_sentence("pairs.npz cannot be read", "write it again", KeyError, OSError):
+    ...     {}["head"]
+    Traceback (most recent call last):
+    relvec.errors.RelvecError: pairs.npz cannot be read ('head'); write it again.
+    """
+    try:
+        yield
+    except kinds as error:
+        if isinstance(error, RelvecError) and RelvecError not in kinds:
+            raise
+        raise RelvecError(f"{problem} ({brief(error)}); {fix}.") from error
+
+
+def brief(error: Exception) -> str:
+    """The first line of what an exception says, without a full stop."""
+    return str(error).strip().partition("\n")[0][:200].rstrip(".") or type(error).__name__
+
+
 def counted(number: int, noun: str) -> str:
     """
     >>> counted(1, "pair"), counted(2500, "pair")

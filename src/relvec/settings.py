@@ -12,7 +12,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from relvec.errors import RelvecError, did_you_mean
+from relvec.errors import RelvecError, did_you_mean, in_one_sentence
 
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 """The seeds that numpy and scikit-learn take."""
@@ -78,10 +78,8 @@ class Settings(BaseModel):
     @classmethod
     def from_json(cls, path: Path, fix: str) -> Self:
         """The settings that a JSON file holds; `fix` ends the message about a damaged file."""
-        try:
+        with in_one_sentence(f"{path} cannot be read", fix, OSError, TypeError, ValueError, RelvecError):
             return cls(**unsealed(json.loads(path.read_text(encoding="utf-8"))))
-        except (OSError, TypeError, ValueError) as error:  # a RelvecError is a ValueError
-            raise RelvecError(f"{path} cannot be read ({str(error).rstrip('.')}); {fix}.") from error
 
 
 def named_values(texts: Iterable[str], option: str = "--set") -> dict[str, str]:
@@ -96,6 +94,9 @@ def named_values(texts: Iterable[str], option: str = "--set") -> dict[str, str]:
             raise RelvecError(f"{option} {text} has no value; write {option} name=value.")
     return {name: value for name, _, value in parts.values()}
 
+
+DAMAGE = (KeyError, TypeError, ValueError, RelvecError)
+"""What reading stored metadata raises where it is damaged."""
 
 _CHECKSUM = "checksum"
 

@@ -26,7 +26,7 @@ def test_a_folder_wins_over_a_hub_id(tiny_folder: Path, monkeypatch: pytest.Monk
         ("nobody/nothing", "see `relvec models`"),
         ("./missing/folder", "There is no model folder"),
         ("a/b/c", "There is no model folder"),
-        ("~no-such-user/model", "write the path in full"),
+        ("~no-such-user/model", "There is no model folder"),
     ],
 )
 def test_an_unknown_model_gets_one_sentence_with_a_hint(name: str, message: str) -> None:

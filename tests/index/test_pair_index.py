@@ -239,6 +239,10 @@ def test_bad_requests_are_refused(tiny: TorchRelBERT, index: PairIndex) -> None:
         PairIndex.of(tiny, [])
     with pytest.raises(RelvecError, match="cannot be empty"):
         index.remove(PAIRS)
+    with pytest.raises(RelvecError, match="the relation 'captial'; build it from a file with a column relation"):
+        index.neighbours(tiny, ("cup", "tea"), relation="captial")
+    with pytest.raises(RelvecError, match="the relation 'captial'; did you mean 'capital'"):
+        PairIndex.of(tiny, PAIRS[:2], relations=["capital"] * 2).neighbours(tiny, ("a", "b"), relation="captial")
     with pytest.raises(RelvecError, match="There are 1 relations for 2 pairs"):
         PairIndex.of(tiny, PAIRS[:2], relations=["x"])
     with pytest.raises(RelvecError, match="1 of the pairs are given more than once"):

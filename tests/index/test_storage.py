@@ -5,13 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from relvec import RelBERT, RelvecError
 from relvec.index import PairIndex, build_index, storage
 from relvec.index.storage import read_meta
-from relvec.index.vocabulary import PairVocabulary
 
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("cats", "dogs")]
 
@@ -228,13 +226,6 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_old_version(folder: Path, fu
     with pytest.raises(RelvecError, match=r"^Cannot write .*; .*free space.*\.$"), full_disk():
         index.save(folder)
     assert PairIndex.load(folder).pairs.pairs() == PAIRS
-
-
-def test_a_lone_array_is_no_table_of_pairs(tmp_path: Path) -> None:
-    with (tmp_path / "pairs-1.npz").open("wb") as file:
-        np.save(file, np.zeros(3))
-    with pytest.raises(RelvecError, match="no whole table of pairs"):
-        PairVocabulary.read(tmp_path / "pairs-1.npz")
 
 
 def test_without_a_bundled_index_the_error_says_how_to_make_one(

@@ -112,12 +112,6 @@ def test_a_pair_that_is_too_long_is_named_before_any_work(
         embed_to_file(tiny, pairs, tmp_path / "v.npy")
 
 
-def test_an_impossible_batch_leaves_nothing(tiny: RelBERT, tmp_path: Path) -> None:
-    with pytest.raises(RelvecError, match="A batch of 0 pairs is impossible"):
-        embed_to_file(tiny, PAIRS, tmp_path / "v.npy", batch_size=0)
-    assert not list(tmp_path.iterdir())
-
-
 def test_no_more_than_a_few_vectors_are_in_memory(
     tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -170,11 +170,6 @@ def test_a_pair_that_just_fits_has_a_position_for_every_token(any_folder: Path) 
     assert np.isfinite(model.encode((word, "b"))).all()
 
 
-def test_an_impossible_batch_is_refused(tiny: TorchRelBERT) -> None:
-    with pytest.raises(RelvecError, match="use 1 or more"):
-        tiny.encode(PAIRS, batch_size=0)
-
-
 def test_mask_pooling_needs_a_mask(tiny_folder: Path) -> None:
     with pytest.raises(RelvecError, match="needs a <mask>"):
         TorchRelBERT.from_pretrained(tiny_folder, template="[h] and [t]", pooling="mask")
@@ -271,12 +266,6 @@ class TestSolve:
     def test_a_question_without_choices_is_refused(self, tiny: TorchRelBERT) -> None:
         with pytest.raises(RelvecError, match="at least one"):
             tiny.solve(self.STEM, [])
-
-
-@pytest.mark.parametrize("top", [0, -1])
-def test_fewer_than_one_result_cannot_be_asked_for(tiny: TorchRelBERT, top: int) -> None:
-    with pytest.raises(RelvecError, match=f"The best {top} cannot be found; ask for 1 or more"):
-        tiny.rank(("Paris", "France"), [("cup", "tea")], top=top)
 
 
 def test_completion_ranks_words_by_the_relation(tiny: TorchRelBERT) -> None:

@@ -57,15 +57,6 @@ def test_who_waits_comes_after_the_first(tmp_path: Path) -> None:
     assert sorted(order[::2]) == list(range(6))
 
 
-def test_waiting_for_oneself_is_refused(tmp_path: Path) -> None:
-    with (
-        writing(tmp_path / "index", wait=True),
-        pytest.raises(RelvecError, match="leave out this write"),
-        writing(tmp_path / "index", wait=True),
-    ):
-        pass
-
-
 KILLED = """
 import os, sys
 from relvec.io.files import folder_written_whole, written_whole

@@ -14,7 +14,7 @@ from relvec.bulk.runners import RUNNERS, Cluster
 from relvec.bulk.shards import Task
 from relvec.errors import RelvecError, one_of
 from relvec.io.addresses import find_files, is_remote, size_of
-from relvec.io.files import expanded, place_named
+from relvec.io.files import expanded
 from relvec.io.tables import pyarrow
 from relvec.model.model_check import ModelCheck
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
@@ -111,7 +111,7 @@ def embed_files(
         shards_before=before,
         rows=rows,
         distinct=sum(shard.distinct for shard in made),
-        errors=manifest.errors,
+        errors=sum(shard.errors for shard in made),
         unknown_words=sum(shard.unknown for shard in made),
         dim=header.dim,
         bytes=sum(shard.bytes for shard in made),
@@ -140,6 +140,5 @@ def _alone(folder: str) -> Iterator[None]:
         yield
         return
     with writing(folder):
-        with place_named(Path(folder)):
-            Path(folder).mkdir(parents=True, exist_ok=True)
+        Path(folder).mkdir(parents=True, exist_ok=True)
         yield

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, in_one_sentence
 from relvec.io.addresses import read_whole, size_of, write_whole
 from relvec.model.model_check import ModelCheck
-from relvec.settings import Settings, sealed, unsealed_lines
+from relvec.settings import DAMAGE, Settings, sealed, unsealed_lines
 
 MANIFEST = "manifest.jsonl"
 ERRORS = "errors.jsonl"
@@ -71,7 +71,7 @@ class Manifest:
         if size_of(address) < 0:
             fix = "make one with `relvec embed pairs/ -o vectors/`"
             raise RelvecError(f"{folder} is no folder of shards (it has no {MANIFEST}); {fix}.")
-        try:
+        with in_one_sentence(f"{address} is damaged", "remove it to encode anew", *DAMAGE):
             header, *shards = unsealed_lines(read_whole(address).splitlines())
             found = cls(folder, JobHeader(**header))
             found.shards = {shard["part"]: Shard(**shard) for shard in shards}
@@ -79,8 +79,6 @@ class Manifest:
                 for line in read_whole(f"{folder}/{ERRORS}").splitlines():
                     problem = json.loads(line)
                     found._problems.setdefault(problem["part"], []).append(problem)
-        except (KeyError, TypeError, ValueError) as error:
-            raise RelvecError(f"{address} is damaged ({str(error).rstrip('.')}); remove it to encode anew.") from error
         return found
 
     def keep_whole(self) -> None:
@@ -92,14 +90,6 @@ class Manifest:
 
     def address(self, shard: Shard) -> str:
         return f"{self.folder}/{shard.output}"
-
-    @property
-    def is_complete(self) -> bool:
-        return len(self.shards) == self.header.parts
-
-    @property
-    def errors(self) -> int:
-        return sum(shard.errors for shard in self.shards.values())
 
     def add(self, shard: Shard, problems: Iterable[dict[str, Any]]) -> None:
         """Take up a shard; what a kill may lose of the manifest is encoded again."""

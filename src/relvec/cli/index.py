@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -94,37 +94,20 @@ def info(
     json: Json = False,
 ) -> None:
     """Show what an index holds and which model made it."""
-    from relvec.index.storage import index_folder, is_milvus, read_meta
-    from relvec.index.vocabulary import PairVocabulary
-
-    if is_milvus(index):
-        _show_milvus(str(index), json)
-        return
-    folder = index_folder(index)
-    meta = read_meta(folder)
-    meta.check_files(folder, every=verify)
-    labels = PairVocabulary.read(meta.pairs_file(folder)).relations[1:]
-    size = meta.vectors_bytes + meta.pairs_bytes
-    facts = {
-        "pairs": meta.count,
-        "relation_labels": len(labels),
-        "kind": meta.kind,
-        "dimensions": meta.dim,
-        "model": meta.model,
-        "fingerprint": meta.fingerprint,
-        "bytes": size,
-        "bytes_a_pair": round(size / meta.count, 1),
-    }
-    show(json, {**facts, "relations": labels}, facts_table(facts, ("what", str(folder))))
-
-
-def _show_milvus(address: str, json: bool) -> None:
     from relvec.index import PairIndex
+    from relvec.index.storage import index_folder, is_milvus, read_meta
 
-    opened = PairIndex.load(address)
-    made_by = {"model": opened.made_by.model, "fingerprint": opened.made_by.fingerprint}
-    facts = {"pairs": len(opened), "kind": opened.kind, "dimensions": opened.dim, **made_by}
-    show(json, facts, facts_table(facts, ("what", address)))
+    opened = PairIndex.load(index)
+    facts: dict[str, Any] = {"pairs": len(opened), "kind": opened.kind, "dimensions": opened.dim}
+    facts |= {"model": opened.made_by.model, "fingerprint": opened.made_by.fingerprint}
+    labels: list[str] = []
+    if not is_milvus(index):
+        meta = read_meta(index_folder(index))
+        meta.check_files(index_folder(index), every=verify)
+        labels = opened.pairs.relations[1:]
+        size = meta.vectors_bytes + meta.pairs_bytes
+        facts |= {"relation_labels": len(labels), "bytes": size, "bytes_a_pair": round(size / meta.count, 1)}
+    show(json, {**facts, "relations": labels}, facts_table(facts, ("what", str(index or index_folder(index)))))
 
 
 @app.command("import")
@@ -198,12 +181,11 @@ def _report(address: str, version_before: int, seconds: float, done: "Prepared |
     from relvec.index import PairIndex
     from relvec.index.storage import is_milvus, read_meta
 
-    if is_milvus(address):
-        count, held = len(PairIndex.load(address)), "milvus"
-    else:
+    opened = PairIndex.load(address)
+    count, held = len(opened), opened.kind
+    if not is_milvus(address):
         meta = read_meta(Path(address))
-        count, size = meta.count, (meta.vectors_bytes + meta.pairs_bytes) / meta.count
-        held = f"{meta.kind}, {size:.0f} bytes a pair"
+        held += f", {(meta.vectors_bytes + meta.pairs_bytes) / meta.count:.0f} bytes a pair"
     known = f" ({done.cached:,} from the cache)" if done and done.cached else ""
     rate = (done.encoded if done else count) / max(seconds, 1e-9)
     was_finished = version_before > 0 and _version(address) == version_before

@@ -12,7 +12,7 @@ import typer
 from relvec.bulk.manifest import Manifest
 from relvec.cli.options import Json
 from relvec.cli.output import Table, show
-from relvec.errors import RelvecError
+from relvec.errors import in_one_sentence
 from relvec.hub.models import resolve
 from relvec.index.storage import is_index, read_meta
 from relvec.io.checksums import CHECKSUMS_NAME, check_files, check_folder
@@ -63,12 +63,8 @@ def _checks(place: Path) -> Iterator[tuple[Path, Check]]:
 
 
 def _count(file: Path, check: Check) -> int:
-    try:
+    with in_one_sentence(f"{file} is not what was stored", "get or make it again", Exception):
         return check(file)
-    except RelvecError:
-        raise
-    except Exception as error:  # zip files, JSON and parquet have errors of their own
-        raise RelvecError(f"{file} is not what was stored ({error}); get or make it again.") from error
 
 
 def _index(file: Path) -> int:
@@ -109,11 +105,7 @@ CHECKS: dict[str, Check] = {
     "*-onnx-*.sha256": _graph,
     "meta.json": _index,
     "manifest.jsonl": _shards,
-    "prompt.json": _sealed,
-    "history.jsonl": _sealed,
-    "grid.jsonl": _sealed,
-    "journal.jsonl": _sealed,
-    "records.jsonl": _sealed,
+    **dict.fromkeys(("prompt.json", "history.jsonl", "grid.jsonl", "journal.jsonl", "records.jsonl"), _sealed),
     "cache.sqlite": check_cache,
     "checkpoint.pt": _archive,
     "*.npz": _archive,

@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, in_one_sentence
 from relvec.hub.network import HubError, hub_snapshot
 from relvec.io.files import data_folder
 
 
 def dataset_folder(dataset: str, patterns: Sequence[str], revision: str | None = None) -> Path:
     """The files of a dataset that match the patterns: of the commit `revision`, else the newest."""
-    try:
+    with in_one_sentence(f"There is no data {dataset} here", "check the name, or give a file", HubError):
         return hub_snapshot(dataset, patterns, revision=revision, kind="dataset")
-    except HubError as error:
-        raise RelvecError(f"There is no data {dataset} here ({error}); check the name, or give a file.") from error
 
 
 def benchmark_file(

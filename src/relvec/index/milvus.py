@@ -128,9 +128,7 @@ class MilvusIndex(PairIndex):
         rows = list(self._rows(["pair", "relation"]))
         return PairVocabulary.of([_pair(row["pair"]) for row in rows], [row["relation"] for row in rows])
 
-    def vectors(self, start: int = 0, stop: int | None = None) -> Vectors:
-        if not self.is_exact:
-            raise RelvecError(f"{self.address} keeps no whole vectors; give the model, to encode its pairs again.")
+    def _get(self, start: int, stop: int) -> Vectors:
         wanted = self.pairs.pairs()[start:stop]
         found: dict[Pair, Any] = {}
         for step in _steps(wanted):

@@ -336,7 +336,10 @@ class PairIndex:
         """The vectors of rows of `pairs`, of length 1; only an exact index still has them."""
         if not self.is_exact:
             raise RelvecError(f"A {self.kind} index keeps no whole vectors; give the model, to encode its pairs again.")
-        return self._vectors.get(start, len(self.pairs) if stop is None else stop)
+        return self._get(start, len(self.pairs) if stop is None else stop)
+
+    def _get(self, start: int, stop: int) -> Vectors:
+        return self._vectors.get(start, stop)
 
     def _allowed(self, wanted: Wanted) -> Mask:
         pairs = self.pairs

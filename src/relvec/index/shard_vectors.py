@@ -29,7 +29,7 @@ class ShardVectors:
     """
 
     def __init__(self, manifest: Manifest, some: Rows | None = None) -> None:
-        if not manifest.is_complete:
+        if len(manifest.shards) < manifest.header.parts:
             there = f"{len(manifest.shards)} of {manifest.header.parts} shards"
             raise RelvecError(f"{manifest.folder} has {there}; run the same `relvec embed` again to finish it.")
         header = manifest.header

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, in_one_sentence
 from relvec.io.word2vec import UNREADABLE
 from relvec.pairs import Pair, as_pairs, as_word
 
@@ -112,12 +112,10 @@ class PairVocabulary:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        try:
-            with _ONE_READER, np.load(path, allow_pickle=False) as file:
-                words, relations = (bytes(file[name]).decode().split("\n") for name in ("words", "relations"))
-                return cls(words, file["heads"], file["tails"], relations, file["labels"])
-        except UNREADABLE as error:
-            raise RelvecError(f"{path} is no whole table of pairs ({error}); build the index again.") from error
+        problem, fix = f"{path} is no whole table of pairs", "build the index again"
+        with in_one_sentence(problem, fix, *UNREADABLE), _ONE_READER, np.load(path, allow_pickle=False) as file:
+            words, relations = (bytes(file[name]).decode().split("\n") for name in ("words", "relations"))
+            return cls(words, file["heads"], file["tails"], relations, file["labels"])
 
     def _is_one_of(self, words: Iterable[str]) -> Mask:
         """Of each word of the vocabulary."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from relvec.errors import RelvecError, needed_for
+from relvec.errors import RelvecError, in_one_sentence, needed_for
 from relvec.io.files import GZIP_START, expanded, readable, written_whole
 from relvec.io.tables import TABLES, kind_of
 
@@ -117,8 +117,6 @@ def write_whole(address: str, content: bytes) -> None:
             partial.write_bytes(content)
         return
     files, path = filesystem(address)
-    try:
+    with in_one_sentence(f"Cannot write {address}", "check its name and your rights there", OSError):
         files.makedirs(str(PurePosixPath(path).parent), exist_ok=True)
         files.pipe_file(path, content)
-    except OSError as error:
-        raise RelvecError(f"Cannot write {address} ({error}); check its name and your rights there.") from error

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from relvec.errors import RelvecError, needed_for
+from relvec.errors import RelvecError, in_one_sentence, needed_for
 from relvec.io.files import expanded, read_lines, unpacked
 from relvec.pairs import Pair, as_pair, as_word, column_names, column_values, pair_columns, parse_pair, table_columns
 
@@ -269,10 +269,8 @@ def read_parquet(path: Path) -> Any:
     arrow, parquet = pyarrow()
     with unpacked(path):
         pass  # it is there and can be read: what is wrong from here on is in the file
-    try:
+    with in_one_sentence(f"{path} is no whole parquet file", "write it again", arrow.ArrowException, OSError):
         return parquet.read_table(path, page_checksum_verification=True)
-    except (arrow.ArrowException, OSError) as error:
-        raise RelvecError(f"{path} is no whole parquet file ({error}); write it again.") from error
 
 
 def is_vectors(column: Any) -> bool:

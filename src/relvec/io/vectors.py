@@ -18,9 +18,9 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, in_one_sentence
 from relvec.io.files import check_place, written_whole
-from relvec.io.tables import Row, is_vectors, pyarrow, read_parquet, read_rows
+from relvec.io.tables import Row, is_vectors, pyarrow, read_parquet, read_rows, table_rows
 from relvec.io.word2vec import UNREADABLE, read_vectors
 from relvec.pairs import Pair, as_word, table_columns
 from relvec.similarity import Vectors
@@ -131,34 +131,25 @@ def _read_word2vec(path: Path) -> PairFile:
     return PairFile(pairs, table.matrix[list(table.rows.values())], [""] * len(pairs))
 
 
-def _write_text(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(f"{len(pairs)} {rows(0, 1).shape[1]}\n")
-        for pair, vector in _paired(pairs, rows):
-            file.write(f"{key_of(pair)} {' '.join(f'{number:.9g}' for number in vector)}\n")
-
-
-def _write_binary(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns) -> None:
+def _write_word2vec(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns) -> None:
+    is_text = path.suffix.lower() == ".txt"
     with path.open("wb") as file:
         file.write(f"{len(pairs)} {rows(0, 1).shape[1]}\n".encode())
         for pair, vector in _paired(pairs, rows):
-            file.write(f"{key_of(pair)} ".encode() + vector.astype("<f4").tobytes() + b"\n")
+            numbers = (
+                " ".join(f"{number:.9g}" for number in vector).encode() if is_text else vector.astype("<f4").tobytes()
+            )
+            file.write(b"%s %s\n" % (key_of(pair).encode(), numbers))
 
 
 def _read_npz(path: Path) -> PairFile:
     fix = "write head, tail (text) and vectors, as `relvec embed -o vectors.npz` does"
-    try:
+    with in_one_sentence(f"{path} is no file of pair vectors", fix, *UNREADABLE):
         with np.load(path, allow_pickle=False) as arrays:
             names = ["head", "tail", *(["relation"] if "relation" in arrays else [])]
-            columns, vectors = {name: arrays[name] for name in names}, arrays["vectors"]
-    except UNREADABLE as error:
-        raise RelvecError(f"{path} is no file of pair vectors ({error}); {fix}.") from error
-    if any(column.shape != vectors.shape[:1] for column in columns.values()):
-        shapes = ", ".join(f"{name} {column.shape}" for name, column in columns.items())
-        raise RelvecError(f"{path} has {shapes} and vectors {vectors.shape}; {fix}.")
-    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-    named = [Row(f"{path}, row {at}: ", dict(zip(columns, row, strict=True))) for at, row in enumerate(rows, start=1)]
-    return _checked(path, named, vectors)
+            columns, vectors = {name: arrays[name].tolist() for name in names}, arrays["vectors"]
+        rows = list(table_rows({**columns, "vector": vectors}, f"{path}, row"))
+    return _checked(path, rows, vectors)
 
 
 def _write_npz(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns) -> None:
@@ -258,8 +249,8 @@ FORMATS: dict[str, VectorFormat] = {
     ".npy": VectorFormat(_read_npy, _write_npy),
     ".jsonl": VectorFormat(_read_jsonl, _write_jsonl),
     ".parquet": VectorFormat(_read_parquet, _write_parquet),
-    ".txt": VectorFormat(_read_word2vec, _write_text),
-    ".bin": VectorFormat(_read_word2vec, _write_binary),
+    ".txt": VectorFormat(_read_word2vec, _write_word2vec),
+    ".bin": VectorFormat(_read_word2vec, _write_word2vec),
 }
 
 

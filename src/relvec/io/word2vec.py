@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError, needed_for
+from relvec.errors import RelvecError, in_one_sentence, needed_for
 from relvec.io.files import READ_BYTES, checksum, expanded, unpacked
 from relvec.similarity import Vectors
 
@@ -142,27 +142,24 @@ def _is_number(cell: bytes) -> bool:
 
 
 def _read_npz(file: Path, wanted: frozenset[str] | None) -> VectorTable:
-    try:
+    problem = f"{file} does not hold `words` (text) and `vectors`"
+    fix = "write it by `np.savez(file, words=np.array(words), vectors=vectors)`"
+    rows: dict[str, int] = {}
+    with in_one_sentence(problem, fix, *UNREADABLE):
         with np.load(file, allow_pickle=False) as arrays:
             words, vectors = arrays["words"], arrays["vectors"]
-        rows: dict[str, int] = {}
         for row, (word, _) in enumerate(zip(words.tolist(), vectors, strict=True)):
             if wanted is None or word in wanted:
                 rows.setdefault(word, row)
         matrix = vectors[list(rows.values()), :].astype(np.float32)
-    except UNREADABLE as error:
-        fix = "write it by `np.savez(file, words=np.array(words), vectors=vectors)`"
-        raise RelvecError(f"{file} does not hold `words` (text) and `vectors` ({error}); {fix}.") from error
     return _table(file, list(rows), matrix, str(words[0]) if len(words) else "")
 
 
 def _read_fasttext(file: Path, wanted: frozenset[str] | None) -> VectorTable:
     with needed_for("A fastText model"):
         from gensim.models.fasttext import load_facebook_vectors
-    try:
+    with in_one_sentence(f"{file} is no whole fastText model", "download it again", Exception):
         model: Any = load_facebook_vectors(str(file))
-    except Exception as error:  # a broken model fails in many ways
-        raise RelvecError(f"{file} is no whole fastText model ({error}); download it again.") from error
     index: dict[str, int] = model.key_to_index
 
     def made(key: str) -> Vector | None:

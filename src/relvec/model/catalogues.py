@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from relvec.data.sources import DEFAULT_SOURCE, load
-from relvec.errors import RelvecError
+from relvec.errors import in_one_sentence
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.model_check import PROBES
 from relvec.model.relation_model import RelBERT
@@ -38,10 +38,8 @@ def shipped_catalogue(model: RelBERT) -> Catalogue | None:
     path = shipped(model.name)
     if not path.is_file():
         return None
-    try:
+    with in_one_sentence(f"The catalogue {path} is damaged", "install relvec again", Exception):
         found = Catalogue.from_bytes(path.read_bytes())
-    except Exception as error:  # zip files, JSON and numpy have errors of their own
-        raise RelvecError(f"The catalogue {path} is damaged ({error}); install relvec again.") from error
     return found if _fits(model, found) else None
 
 

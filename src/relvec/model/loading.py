@@ -15,7 +15,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, in_one_sentence
 from relvec.model.numpy_backend.weights import TensorFile
 from relvec.model.quantization import INT8_WEIGHTS
 from relvec.progress import quiet_transformers
@@ -74,16 +74,13 @@ def _from_transformers(folder: Path, config: PretrainedConfig) -> tuple[PreTrain
 @contextmanager
 def _loading(problem: str, fix: str) -> Iterator[None]:
     """What transformers and torch say of a broken folder in many ways, as one sentence."""
-    try:
-        with quiet_transformers():
+    with in_one_sentence(problem, fix, Exception), quiet_transformers():
+        try:
             yield
-    except RelvecError:
-        raise
-    except Exception as error:  # safetensors, pickle, tokenizers and torch have errors of their own, or bare ones
-        reason = _brief(error)
-        if "ignore_mismatched_sizes" in reason:  # an option that nobody here can set, and a report that is not shown
-            reason = "their sizes are not those of the config.json"
-        raise RelvecError(f"{problem} ({reason}); {fix}.") from error
+        except Exception as error:
+            if "ignore_mismatched_sizes" in str(error):  # an option that nobody here can set
+                raise ValueError("their sizes are not those of the config.json") from error
+            raise
 
 
 def token_limit(encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
@@ -103,13 +100,7 @@ def pick_device(device: str | torch.device | None) -> torch.device:
         if torch.cuda.is_available():
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    try:
+    with in_one_sentence(f"The device {device!r} cannot be used here", "try 'cpu'", RuntimeError, AssertionError):
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
-    except (RuntimeError, AssertionError) as error:
-        raise RelvecError(f"The device {device!r} cannot be used here ({_brief(error)}); try 'cpu'.") from error
     return chosen
-
-
-def _brief(error: Exception) -> str:
-    return str(error).strip().split("\n")[0][:200].rstrip(".") or type(error).__name__

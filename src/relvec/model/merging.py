@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from transformers import PreTrainedModel
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, in_one_sentence
 from relvec.model.adapter import KEY_PREFIX, WEIGHTS_NAME, adapted_layers, adapter_config
 
 if TYPE_CHECKING:
@@ -21,10 +21,8 @@ def merge_adapter(encoder: PreTrainedModel, folder: Path) -> None:
     """Add scale * B @ A to every adapted weight of the encoder, in place."""
     scale = adapter_config(folder).scale
     path = folder / WEIGHTS_NAME
-    try:
+    with in_one_sentence(f"The adapter {path} cannot be read", "fetch it again", SafetensorError, OSError):
         tensors = load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise RelvecError(f"The adapter {path} cannot be read; fetch it again.") from error
     weights = dict(encoder.named_parameters())
     for layer in adapted_layers(tensors.keys(), path):
         down, up = tensors[f"{layer}.lora_A.weight"], tensors[f"{layer}.lora_B.weight"]

@@ -10,7 +10,7 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, in_one_sentence
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair
 from relvec.settings import Settings
@@ -73,8 +73,6 @@ class ModelCheck(Settings):
 
 
 def _decoded(probes: str) -> Vectors:
-    try:
+    with in_one_sentence("the vectors of the probes are damaged", "make them again", ValueError):
         numbers = np.frombuffer(base64.b64decode(probes, validate=True), dtype="<f2")
         return numbers.astype(np.float32).reshape(len(PROBES), -1)
-    except ValueError as error:
-        raise RelvecError(f"the vectors of the probes are damaged: {error}") from error

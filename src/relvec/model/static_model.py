@@ -14,7 +14,7 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from relvec.errors import RelvecError, UnknownWordsWarning
+from relvec.errors import RelvecError, UnknownWordsWarning, in_one_sentence
 from relvec.model.backends import STATIC_KIND, thread_count
 from relvec.model.numpy_backend.weights import TensorFile
 from relvec.model.quantization import quantized
@@ -102,13 +102,12 @@ class StaticRelBERT(RelBERT):
         if template or pooling or str(device or "cpu") != "cpu" or dtype != "float32":
             facts = "has no prompt, and is float32 on the CPU"
             raise RelvecError(f"{stored.name} is static: it {facts}; leave out template, pooling, device and dtype.")
-        try:
+        problem = f"The static model in {stored.folder} cannot be read"
+        with in_one_sentence(problem, "get it anew", OSError, KeyError, ValueError):
             file = TensorFile(stored.folder / "model.safetensors")
             vocabulary = (stored.folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
             table = file.tensor(TABLE) * file.tensor(SCALES)[:, None]
             layers = [file.tensor(name) for name in LAYERS]
-        except (OSError, KeyError, ValueError) as error:
-            raise RelvecError(f"The static model in {stored.folder} cannot be read ({error}); get it anew.") from error
         return cls(WordTable(vocabulary, table), layers, name=stored.name, training_record=stored.training_record)
 
     def save_pretrained(self, folder: str | Path) -> None:

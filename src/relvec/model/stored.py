@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, in_one_sentence
 from relvec.hub.models import resolve
 from relvec.io.checksums import check_folder
 from relvec.model.adapter import CONFIG_NAME, adapters_and_base
@@ -89,10 +89,9 @@ class StoredModel:
 def read_config(folder: Path) -> dict[str, Any]:
     """The content of a folder's config.json."""
     path = folder / "config.json"
-    try:
+    fix = "use a folder of transformers"
+    with in_one_sentence(f"{path} describes no encoder", fix, OSError, TypeError, ValueError):
         return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, TypeError, ValueError) as error:
-        raise RelvecError(f"{path} describes no encoder ({error}); use a folder of transformers.") from error
 
 
 def _check_fit(adapters: Sequence[Path], base: Path) -> None:

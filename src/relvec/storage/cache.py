@@ -68,29 +68,28 @@ class Cache:
     def missing(self, keys: Iterable[str]) -> list[str]:
         """The distinct keys that are not here yet."""
         distinct = dict.fromkeys(keys)
-        with _connected(self._path) as connection:
-            query = f"SELECT key FROM entries {_WANTED}"
-            for step in _steps(list(distinct)):
-                for (key,) in connection.execute(query, (self._space, json.dumps(step))):
-                    distinct.pop(key, None)
-        return list(distinct)
+        known = {key for (key,) in self._rows("key", distinct)}
+        return [key for key in distinct if key not in known]
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The values of those keys that are here."""
-        found: dict[str, bytes] = {}
-        damaged: list[tuple[str, str]] = []
-        with _connected(self._path) as connection:
-            query = f"SELECT key, value, crc FROM entries {_WANTED}"
-            for step in _steps(dict.fromkeys(keys)):
-                for key, value, crc in connection.execute(query, (self._space, json.dumps(step))):
-                    if isinstance(value, bytes) and crc == _crc(key, value):
-                        found[key] = value
-                    else:
-                        damaged.append((self._space, key))
-            if damaged:
-                with _transaction(connection):
-                    connection.executemany(f"DELETE FROM entries WHERE space = {_ID} AND key = ?", damaged)
+        found, damaged = {}, []
+        for key, value, crc in self._rows("key, value, crc", keys):
+            if _is_whole(key, value, crc):
+                found[key] = value
+            else:
+                damaged.append(key)
+        if damaged:
+            self.remove(damaged)
         return found
+
+    def _rows(self, columns: str, keys: Iterable[str]) -> Iterator[Any]:
+        """Columns of the entries that have one of the keys."""
+        remaining = iter(dict.fromkeys(keys))
+        query = f"SELECT {columns} FROM entries WHERE space = {_ID} AND key IN (SELECT value FROM json_each(?))"
+        with _connected(self._path) as connection:
+            while step := list(islice(remaining, KEYS_PER_QUERY)):
+                yield from connection.execute(query, (self._space, json.dumps(step)))
 
     def add(self, items: Mapping[str, bytes]) -> None:
         """Keep values, in one transaction; that of a known key is replaced."""
@@ -128,7 +127,7 @@ def check_cache(path: Path) -> int:
     """Compare every value of a cache with its checksum, and return how many there are."""
     with _connected(path) as connection:
         rows = connection.execute("SELECT key, value, crc FROM entries")
-        is_whole = [isinstance(value, bytes) and crc == _crc(key, value) for key, value, crc in rows]
+        is_whole = [_is_whole(*row) for row in rows]
     if not all(is_whole):
         problem = f"{is_whole.count(False):,} of {len(is_whole):,} entries of {path} are damaged"
         raise RelvecError(f"{problem}; they are computed again when they are needed.")
@@ -145,7 +144,6 @@ def clear_cache(folder: str | Path | None = None) -> None:
 
 _OF_THE_PLACE = tuple(f"SQLITE_{name}" for name in ("BUSY", "LOCKED", "FULL", "READONLY", "CANTOPEN", "IOERR", "PERM"))
 _ID = "(SELECT id FROM spaces WHERE name = ?)"
-_WANTED = f"WHERE space = {_ID} AND key IN (SELECT value FROM json_each(?))"
 
 
 def _made(folder: str | Path | None) -> Path:
@@ -187,12 +185,10 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         yield
 
 
-def _steps(keys: Iterable[str]) -> Iterator[list[str]]:
-    remaining = iter(keys)
-    while step := list(islice(remaining, KEYS_PER_QUERY)):
-        yield step
-
-
 def _crc(key: str, value: bytes) -> int:
     """Of key and value, so that a value that got to another key is noticed as well."""
     return zlib.crc32(value, zlib.crc32(key.encode()))
+
+
+def _is_whole(key: str, value: Any, crc: int) -> bool:
+    return isinstance(value, bytes) and crc == _crc(key, value)

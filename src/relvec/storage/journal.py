@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, in_one_sentence
 from relvec.io.files import place_named
-from relvec.settings import sealed, unsealed_lines
+from relvec.settings import DAMAGE, sealed, unsealed_lines
 from relvec.storage.job import check_job
 
 HISTORY_NAME = "history.jsonl"
@@ -55,11 +55,8 @@ class Journal:
     @contextmanager
     def damage_noticed(self) -> Iterator[None]:
         """Around what reads the entries: where one makes no sense, the file is damaged."""
-        try:
+        with in_one_sentence(f"{self.path} is damaged", "remove it to start again", *DAMAGE):
             yield
-        except (KeyError, TypeError, ValueError) as error:
-            problem = f"{self.path} is damaged (an entry makes no sense: {error!r})"
-            raise RelvecError(f"{problem}; remove it to start again.") from error
 
     def add(self, entry: Entry) -> None:
         """Append an entry to the file."""

@@ -32,6 +32,8 @@ def writing(output: str | Path, *, wait: bool = False) -> Iterator[None]:
         lock.acquire(timeout=-1 if wait else 0)
     except Timeout as error:
         raise RelvecError(f"Another run is writing {output}; wait for it or choose another output.") from error
+    except RuntimeError as error:  # this thread would wait for itself
+        raise RelvecError(f"The block around this line writes {output} already; leave out this write.") from error
     except OSError as error:
         raise RelvecError(f"Cannot write {output}: {error.strerror}; choose another place.") from error
     try:
