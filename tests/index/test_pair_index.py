@@ -239,7 +239,7 @@ def test_bad_requests_are_refused(tiny: TorchRelBERT, index: PairIndex) -> None:
         PairIndex.of(tiny, [])
     with pytest.raises(RelvecError, match="cannot be empty"):
         index.remove(PAIRS)
-    with pytest.raises(RelvecError, match="the relation 'captial'; build it from a file with a column relation"):
+    with pytest.raises(RelvecError, match="the relation 'captial'; choose one of place"):
         index.neighbours(tiny, ("cup", "tea"), relation="captial")
     with pytest.raises(RelvecError, match="the relation 'captial'; did you mean 'capital'"):
         PairIndex.of(tiny, PAIRS[:2], relations=["capital"] * 2).neighbours(tiny, ("a", "b"), relation="captial")

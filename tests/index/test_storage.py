@@ -147,7 +147,7 @@ def test_a_file_cut_short_is_noticed_before_it_is_mapped(folder: Path, name: str
     with pytest.raises(RelvecError, match="belongs to a run with another base"):
         storage.is_finished(folder, "another job")
     (folder / name).write_bytes((folder / name).read_bytes()[:-40])
-    with pytest.raises(RelvecError, match=f"{name} is missing or cut short; build the index again"):
+    with pytest.raises(RelvecError, match=f"{name} is missing or cut short .*; build the index again"):
         PairIndex.load(folder)
     assert not storage.is_finished(folder, "another job")  # so that it can be built again
 

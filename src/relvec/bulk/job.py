@@ -10,7 +10,7 @@ from pathlib import Path
 
 from relvec.bulk.manifest import ERRORS, MANIFEST, JobHeader, Manifest
 from relvec.bulk.parts import count_rows, cut
-from relvec.bulk.runners import RUNNERS, Cluster
+from relvec.bulk.runners import RUNNERS
 from relvec.bulk.shards import Task
 from relvec.errors import RelvecError, one_of
 from relvec.io.addresses import find_files, is_remote, size_of
@@ -89,7 +89,7 @@ def embed_files(
         rows=sum(rows for _, rows in sizes),
         plan=hashlib.sha256(json.dumps(plan).encode()).hexdigest(),
     )
-    task = Task(folder, header, str(model), loaded.backend, device, batch_size, strict)
+    task = Task(folder, header, str(model), loaded.backend, device, batch_size, strict, workers, ray_address)
     with _alone(folder):
         manifest = _begun(folder, header, loaded)
         before = len(manifest.shards)
@@ -97,7 +97,7 @@ def embed_files(
         known = sum(shard.stop - shard.start for shard in manifest.shards.values())
         start = time.perf_counter()
         with progress_bar(header.rows, f"Encoding with {header.model}", show=show_progress, initial=known) as bar:
-            for done in run(task, loaded, remaining, Cluster(workers, ray_address), bar.update) if remaining else ():
+            for done in run(task, loaded, remaining, bar.update) if remaining else ():
                 manifest.add(*done)
         manifest.save()
         seconds = time.perf_counter() - start

@@ -6,13 +6,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from relvec.bulk.manifest import Shard
 from relvec.bulk.parts import Part
 from relvec.bulk.shards import Done, Task, Tell, encode_part
-from relvec.errors import RelvecError, needed_for
+from relvec.errors import RelvecError, in_one_sentence, needed_for
 from relvec.model.relation_model import RelBERT
 
 LOST = 3
@@ -24,17 +24,9 @@ SECONDS_TO_TELL = 0.5
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """Where the parts are encoded: how many workers (None: as many as there are cores) and the address of Ray."""
-
-    workers: int | None = None
-    ray_address: str | None = None
-
-
-def encode_locally(task: Task, model: RelBERT, parts: Sequence[Part], cluster: Cluster, tell: Tell) -> Iterator[Done]:
+def encode_locally(task: Task, model: RelBERT, parts: Sequence[Part], tell: Tell) -> Iterator[Done]:
     """Encode parts in processes with a model and a thread each; one worker is this process with all its threads."""
-    workers = min(cluster.workers or os.cpu_count() or 1, len(parts))
+    workers = min(task.workers or os.cpu_count() or 1, len(parts))
     if workers <= 1:
         yield from (encode_part(task, model, part, tell) for part in parts)
         return
@@ -133,7 +125,7 @@ def _encode(part: Part) -> Done:
     return encode_part(task, model, part, tell)
 
 
-def encode_on_ray(task: Task, model: RelBERT, parts: Sequence[Part], cluster: Cluster, tell: Tell) -> Iterator[Done]:
+def encode_on_ray(task: Task, model: RelBERT, parts: Sequence[Part], tell: Tell) -> Iterator[Done]:
     """Encode parts by Ray Data: a pool of actors with a model each, on CPUs or, for `cuda`, on GPUs.
 
     Parts and shards travel through storage that every node reaches; only their names travel through Ray.
@@ -144,12 +136,12 @@ def encode_on_ray(task: Task, model: RelBERT, parts: Sequence[Part], cluster: Cl
         import ray.data
     logging.getLogger("ray.data").setLevel(logging.ERROR)  # the progress bar says what there is to say
     on_gpu = (task.device or "").startswith("cuda")
-    with redirect_stdout(sys.stderr), _connected(ray, cluster):  # Ray tells on stdout what it has lost
+    with redirect_stdout(sys.stderr), _connected(ray, task):  # Ray tells on stdout what it has lost
         there = int(ray.cluster_resources().get("GPU" if on_gpu else "CPU", 0))
         if not there:
             what = "GPU; use --device cpu" if on_gpu else "CPU; add nodes"
             raise RelvecError(f"The Ray cluster has no {what}.")
-        workers = min(cluster.workers or there, there, len(parts))
+        workers = min(task.workers or there, there, len(parts))
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         needs: dict[str, Any] = {"num_gpus": 1} if on_gpu else {"num_cpus": 1}
@@ -189,22 +181,19 @@ class RayWorker:
 
 
 @contextmanager
-def _connected(ray: Any, cluster: Cluster) -> Iterator[None]:
+def _connected(ray: Any, task: Task) -> Iterator[None]:
     """A cluster at an address, else one of this machine's cores for the time of the job."""
     if ray.is_initialized():
         yield
         return
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-    if cluster.ray_address is None:
-        options |= {"num_cpus": cluster.workers, "include_dashboard": False}
-    try:
-        _check_answers(cluster.ray_address or "auto")
-        ray.init(cluster.ray_address or "local", **options)  # without an address Ray would take any cluster it finds
-    except Exception as error:  # a node that starts too slowly is a plain one
-        where = f"at {cluster.ray_address}" if cluster.ray_address else "on this machine"
-        reason = str(error).strip().partition("\n")[0].rstrip(".")
-        fix = "start it with `ray start --head`, or check the address"
-        raise RelvecError(f"No Ray cluster answers {where} ({reason}); {fix}.") from error
+    if task.ray_address is None:
+        options |= {"num_cpus": task.workers, "include_dashboard": False}
+    where = f"at {task.ray_address}" if task.ray_address else "on this machine"
+    fix = "start it with `ray start --head`, or check the address"
+    with in_one_sentence(f"No Ray cluster answers {where}", fix, Exception):
+        _check_answers(task.ray_address or "auto")
+        ray.init(task.ray_address or "local", **options)  # without an address Ray would take any cluster it finds
     try:
         yield
     finally:
@@ -220,7 +209,7 @@ def _check_answers(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
 
 
-RUNNERS: dict[str, Callable[[Task, RelBERT, Sequence[Part], Cluster, Tell], Iterator[Done]]] = {
+RUNNERS: dict[str, Callable[[Task, RelBERT, Sequence[Part], Tell], Iterator[Done]]] = {
     "local": encode_locally,
     "ray": encode_on_ray,
 }

@@ -35,6 +35,9 @@ class Task:
     device: str | None
     batch_size: int
     strict: bool
+    workers: int | None
+    """How many there are; None for as many as there are cores."""
+    ray_address: str | None
 
     def load(self) -> RelBERT:
         """The model, which must be the driver's also on another machine."""

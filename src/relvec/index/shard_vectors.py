@@ -39,7 +39,7 @@ class ShardVectors:
         self._ends = np.cumsum([shard.rows for shard in self.shards])
         self._some = some
         self.shape = (int(self._ends[-1]) if some is None else len(some), header.dim)
-        self._vectors = lru_cache(maxsize=2)(self._vectors_of)
+        self._vectors = lru_cache(maxsize=2)(lambda number: _array(self._table(number)))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -93,9 +93,6 @@ class ShardVectors:
                 if chosen:
                     vectors = _array(table)[[row_of[pair] for pair, _ in chosen]]
                     yield [pair for pair, _ in chosen], [label for _, label in chosen], vectors
-
-    def _vectors_of(self, number: int) -> Vectors:
-        return _array(self._table(number))
 
     def _table(self, number: int, words: bool = False) -> Any:
         """A shard, or all of it but the vectors."""

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from relvec.errors import RelvecError, one_of
+from relvec.errors import RelvecError, in_one_sentence, one_of
 from relvec.index.kinds import KINDS
 from relvec.index.vector_store import VectorStore
 from relvec.index.vocabulary import PairVocabulary
@@ -120,10 +120,11 @@ def read_folder(folder: Path, *, mapped: bool) -> Stored:
 
 def _opened(folder: Path, meta: IndexMeta, mapped: bool) -> Stored:
     files = (meta.vectors_file(folder), meta.vectors_bytes), (meta.pairs_file(folder), meta.pairs_bytes)
-    # A mapped file that was cut short would end the process when it is searched.
     for path, size in files:
-        if _size(path) != size:
-            raise RelvecError(f"{path} is missing or cut short; {REBUILD}.")
+        # A mapped file that was cut short would end the process when it is searched.
+        with in_one_sentence(f"{path} is missing or cut short", REBUILD, OSError):
+            if path.stat().st_size != size:
+                raise OSError(f"it should have {size:,} bytes")
     meta.check_files(folder)
     vectors = VectorStore.read(meta.vectors_file(folder), KINDS[meta.kind], mapped=mapped)
     return meta, vectors, PairVocabulary.read(meta.pairs_file(folder))
@@ -170,13 +171,6 @@ def write_folder(
             with suppress(OSError):  # some systems keep a file that a reader has open; the next writer removes it
                 old.unlink(missing_ok=True)
     return meta
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:  # a writer may have taken it away at this very moment
-        return -1
 
 
 def _version(file: Path) -> int:

@@ -182,10 +182,13 @@ def principal_axes(sample: Vectors, count: int) -> Vectors:
     return np.ascontiguousarray(axes[:, ::-1][:, :count].T, dtype=np.float32)
 
 
-def _linear(matrix: Vectors) -> Any:
+def _linear(matrix: Vectors, shift: Any = None) -> Any:
+    """x -> A x + b, as FAISS has it."""
     library = faiss()
-    transform = library.LinearTransform(matrix.shape[1], matrix.shape[0], False)
+    transform = library.LinearTransform(matrix.shape[1], matrix.shape[0], shift is not None)
     library.copy_array_to_vector(matrix.ravel(), transform.A)
+    if shift is not None:
+        library.copy_array_to_vector(shift, transform.b)
     transform.is_trained = transform.is_orthonormal = True
     return transform
 
@@ -195,11 +198,8 @@ def _rotation(sample: Vectors, dims: int) -> Any:
     library = faiss()
     learned = library.PCAMatrix(sample.shape[1], dims, 0.0, True)
     learned.train(sample)
-    rotation = library.LinearTransform(sample.shape[1], dims, True)
-    library.copy_array_to_vector(library.vector_to_array(learned.A)[: dims * sample.shape[1]], rotation.A)
-    library.copy_array_to_vector(library.vector_to_array(learned.b)[:dims], rotation.b)
-    rotation.is_trained = rotation.is_orthonormal = True
-    return rotation
+    matrix = library.vector_to_array(learned.A).reshape(-1, sample.shape[1])[:dims]
+    return _linear(matrix, library.vector_to_array(learned.b)[:dims])
 
 
 def _renumber(core: Any, old_rows: Rows) -> None:

@@ -353,12 +353,10 @@ class PromptedRelBERT(RelBERT):
         template: int | str | Template,
         pooling: str,
         *,
-        name: str,
-        kind: str,
         max_tokens: int,
-        training_record: dict[str, Any] | None = None,
+        **about: Any,
     ) -> None:
-        super().__init__(template, pooling, name=name, kind=kind, training_record=training_record)
+        super().__init__(template, pooling, **about)
         self.tokenizer = tokenizer
         self.max_tokens = max_tokens
         if self.pooling == "mask" and not self.template.has_mask:
