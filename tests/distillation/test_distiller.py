@@ -144,7 +144,7 @@ def test_the_plan_of_few_pairs_takes_the_time_they_took(
     distiller = make_distiller()
     distiller.teacher.prepare(distiller.pool.train)
     clock = iter(range(0, 100, 10))
-    monkeypatch.setattr("relvec.training.encoder_training.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("relvec.training.model_training.time.perf_counter", lambda: next(clock))
     plan = distiller.plan()
     assert 0 < plan["to_encode"] < 64
     assert plan["encoding_seconds"] == 10

@@ -39,7 +39,7 @@ def test_re_paired_words_are_no_given_pair(pairs_file: Path) -> None:
     mixed = make_pool(sources(pairs_file, shuffled=0.5))
     known = {unordered(pair) for pair in (*given.train, *given.held_out)}
     new = {unordered(pair) for pair in (*mixed.train, *mixed.held_out)} - known
-    assert len(new) == mixed.counts["re-paired words"] == round(0.5 * len(known))
+    assert len(new) == mixed.counts["re-paired_words"] == round(0.5 * len(known))
     words = {word for pair in known for word in pair}
     assert all(set(pair) <= words and pair[0] != pair[1] for pair in new)
 
@@ -47,10 +47,10 @@ def test_re_paired_words_are_no_given_pair(pairs_file: Path) -> None:
 def test_the_limit_leaves_out_wordnet_first(pairs_file: Path, tmp_path: Path) -> None:
     lines = [f"{n:08} 00 n 01 {chr(97 + n)}{chr(97 + n)} 0 001 @ {n + 1:08} n 0000 | x" for n in range(20)]
     (tmp_path / "data.noun").write_text("\n".join(lines))
-    given = make_pool(sources(pairs_file)).counts["given pairs"]
+    given = make_pool(sources(pairs_file)).counts["given_pairs"]
     for limit, expected in ((given + 5, (given, 5)), (given - 5, (given - 5, 0)), (1000, (given, 19))):
         counts = make_pool(sources(pairs_file, wordnet=tmp_path, limit=limit)).counts
-        assert (counts["given pairs"], counts["pairs of WordNet"]) == expected
+        assert (counts["given_pairs"], counts["pairs_of_WordNet"]) == expected
 
 
 def test_the_seed_decides_the_pool(pairs_file: Path) -> None:

@@ -124,7 +124,7 @@ def test_the_configuration_is_chosen_on_the_validation_part_alone(
     scores = [point["valid_micro_f1"] for point in metrics["grid"]]
     assert metrics["configuration"] == metrics["grid"][scores.index(max(scores))]
     truth = parts["test"].labels
-    on_test = [f1_score(truth, result.predicted, average="micro") for _, result in fitted]
+    on_test = [f1_score(truth, result["predicted"], average="micro") for _, result in fitted]
     assert metrics["micro_f1"] == 0
     assert max(on_test) > 0.2
 
@@ -243,15 +243,6 @@ def test_both_directions_are_seen_only_where_vectors_have_one() -> None:
     assert one.shape == (2, DIM)
     np.testing.assert_array_equal(two, np.hstack([one, turned]))
     assert two.dtype == np.float32
-
-
-def test_vectors_are_asked_once_for_each_distinct_pair(parts: dict[Part, LabelledPairs]) -> None:
-    vectors = PlantedVectors()
-    parts["test"] = LabelledPairs(parts["train"].pairs[:5] * 2, parts["train"].labels[:5] * 2)
-    del parts["valid"]
-    evaluate_classification(vectors, parts)
-    (asked,) = vectors.asked
-    assert len(asked) == len(set(asked)) == 180
 
 
 def test_unknown_pairs_are_zero_and_counted(parts: dict[Part, LabelledPairs]) -> None:

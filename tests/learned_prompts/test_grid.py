@@ -7,7 +7,7 @@ import torch
 
 from relvec import RelvecError
 from relvec.data.rated import RatedRelation
-from relvec.learned_prompts.autoprompt.candidates import PromptEncoder
+from relvec.learned_prompts.candidates import PromptEncoder
 from relvec.learned_prompts.grid import METHODS, prompt_folder, search
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import PromptResult, parse_grid

@@ -23,8 +23,7 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 class Source:
     """Training data with a name of its own.
 
-    It is inside this package at `package_folder`, or at `data_file` below the data folder and else on the hub, in the
-    newest version unless a `revision` is named.
+    It is inside this package at `package_folder`, or at `data_file` below the data folder and else on the hub.
     """
 
     name: str
@@ -33,7 +32,6 @@ class Source:
     package_folder: str = ""
     data_file: str = ""
     hub_id: str = ""
-    revision: str | None = None
     website: str = ""
     symmetric_relations: tuple[str, ...] = ()
     """Relations that hold in both directions, where the files do not say so."""
@@ -107,7 +105,7 @@ def _place(source: Source, data_dir: str | Path | None) -> Path:
     if folder is not None and (folder / source.data_file).is_file():
         return folder / source.data_file
     try:
-        return dataset_folder(source.hub_id, PATTERNS, source.revision)
+        return dataset_folder(source.hub_id, PATTERNS)
     except RelvecError as error:
         fix = f"get it from {source.website} and give its folder, or have {source.data_file} below $RELVEC_DATA"
         raise RelvecError(f"{source.name} is not on this machine nor to be had from the hub; {fix}.") from error

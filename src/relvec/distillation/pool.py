@@ -97,7 +97,7 @@ def make_pool(sources: Sources, seed: int = 0) -> Pool:
     return Pool(
         train=_written_out((pairs[key] for key in keys[size:]), sources.both_directions),
         held_out=_written_out((pairs[key] for key in keys[:size]), sources.both_directions),
-        counts={"given pairs": len(own), "pairs of WordNet": len(more), "re-paired words": len(shuffled)},
+        counts={"given_pairs": len(own), "pairs_of_WordNet": len(more), "re-paired_words": len(shuffled)},
     )
 
 

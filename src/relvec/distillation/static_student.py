@@ -14,20 +14,15 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag, linear, relu
 
 from relvec.distillation.pool import Pool
-from relvec.distillation.record import record_of
 from relvec.distillation.settings import StaticSettings
-from relvec.distillation.targets import FITTED_PAIRS, cosine_correlation, reduction, similarity_loss, vector_loss
+from relvec.distillation.student_training import StudentTraining
+from relvec.distillation.targets import FITTED_PAIRS, Targets, reduction
 from relvec.io.word2vec import VectorTable, read_vectors
 from relvec.model.cached_vectors import ModelVectors
-from relvec.model.saving import check_model_output
 from relvec.model.static_model import LAYERS, TABLE, UNKNOWN, StaticRelBERT, WordTable
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors, normalized
-from relvec.storage.job import job_of
-from relvec.storage.lock import writing
-from relvec.training.encoder_training import finished_course, run_record, seconds_of
-from relvec.training.loop import CHECKPOINT_NAME, Course, Loop, NamedScores, put_back
 
 ROWS_PER_STEP = 8192
 COMPARED_IN_STEP = 512  # pairs of a batch; to compare all with all would take longer than the network
@@ -37,13 +32,13 @@ SPREAD = 0.3  # of the numbers in a row at the start
 Numbers = NDArray[np.int64]
 
 
-class StaticDistiller(Loop):
+class StaticDistiller(StudentTraining):
     """Trains the word vectors and the network of a `StaticRelBERT` to give the vectors of a teacher.
 
     Now and then a word is read as the mean of its pieces, so that the pieces learn to stand for words unseen.
     """
 
-    title, score, lower_is_better = "Distilling", "correlation", False
+    settings: StaticSettings
 
     def __init__(
         self,
@@ -55,11 +50,7 @@ class StaticDistiller(Loop):
         word_vectors: str | Path | None = None,
         data: str,
     ) -> None:
-        self.teacher, self.pool, self.settings, self.data = teacher, pool, settings, data
-        self.output = Path(output)
-        check_model_output(self.output)
-        self.max_gradient_norm = settings.max_gradient_norm
-        self.base = Path(word_vectors).name if word_vectors else "random word vectors"
+        base = Path(word_vectors).name if word_vectors else "random word vectors"
         self.terms = Terms(pool, settings)
         known = read_vectors(word_vectors, self.terms.vocabulary) if word_vectors else None
         torch.manual_seed(settings.seed)
@@ -68,108 +59,57 @@ class StaticDistiller(Loop):
         hidden = torch.nn.Linear(4 * settings.word_dim, settings.hidden)
         last = torch.nn.Linear(settings.hidden, settings.dim)
         layers = (*hidden.parameters(), *last.parameters())
+        self.train_terms = self.terms.numbers(pool.train)
         self._epoch, self._order = -1, np.empty(0, dtype=np.int64)
         self.steps_per_epoch = math.ceil(len(pool.train) / settings.batch_size)
-        steps = settings.steps or math.ceil(settings.epochs * self.steps_per_epoch)
-        super().__init__(
-            [(TABLE, torch.nn.Parameter(table)), *zip(LAYERS, layers, strict=True)],
-            job_of(settings, teacher.fingerprint, self.base, self.terms.vocabulary, pool.train, pool.held_out),
-            self.output / CHECKPOINT_NAME,
-            steps=steps,
-            evaluate_every=settings.evaluate_every,
-            learning_rate=settings.learning_rate,
-            warmup_steps=math.ceil(settings.warmup_share * steps),
-            weight_decay=settings.weight_decay,
-        )
+        weights = [(TABLE, torch.nn.Parameter(table)), *zip(LAYERS, layers, strict=True)]
+        told = (base, self.terms.vocabulary)
+        super().__init__(teacher, pool, settings, output, weights, self.steps_per_epoch, *told, base=base, data=data)
 
-    def fit(self, show_progress: bool | None = None) -> Course:
-        """Train, keep the weights of the best evaluation, and save the model to the output folder."""
-        with writing(self.output):
-            if finished := finished_course(self.output, self.job):
-                return finished
-            self.teacher.prepare([*self.pool.train, *self.pool.held_out])
-            self._read_targets(show_progress)
-            course = self.run(show_progress)
-            put_back(self.weights, self.best)
-            self.student(course).save_pretrained(self.output)
-            self.delete_checkpoint()
-        return course
-
-    def student(self, course: Course) -> StaticRelBERT:
-        """The model of the weights as they are now."""
+    def trained_model(self) -> StaticRelBERT:
         table, *layers = (self.weights[name].detach().numpy() for name in (TABLE, *LAYERS))
-        training = record_of(self.settings, self.teacher, self.pool, course, self.steps, self.kept)
-        record = {"base": self.base, "data": self.data, **training, **run_record(self.job, course)}
         words = WordTable(self.terms.vocabulary, table * np.float32(self.settings.word_pace))
-        return StaticRelBERT(words, layers, name=self.output.resolve().name, training_record=record)
+        return StaticRelBERT(words, layers)
 
-    def gradients(self, step: int) -> float:
-        rows, in_pieces = self._batch(step - 1)
-        vectors = self._vectors(self.train_terms[rows], in_pieces)
-        target = torch.from_numpy(self.train_targets[rows].astype(np.float32))
-        alike = similarity_loss(vectors[:COMPARED_IN_STEP], target[:COMPARED_IN_STEP])
-        loss = vector_loss(vectors, target) + self.settings.similarity_weight * alike
-        loss.backward()
-        return loss.item()
-
-    def evaluate(self) -> NamedScores:
-        """On held-out pairs: the mean cosine to the targets, and the correlation with the teacher's own cosines."""
-        numbers = self.terms.numbers(self.pool.held_out)
-        with torch.no_grad():
-            vectors = self._vectors(numbers, np.zeros(numbers.shape, dtype=bool)).numpy()
-        cosines = (normalized(vectors) * self.held_out_targets).sum(axis=1)
-        correlation = cosine_correlation(vectors, self.held_out_vectors)
-        return {"cosine": float(np.mean(cosines)), "correlation": correlation}
-
-    def plan(self) -> dict[str, float]:
-        """Count the run and estimate its seconds; the weights stay as they are."""
-        missing = self.teacher.missing([*self.pool.train, *self.pool.held_out])
-        timed = missing[:64]
-        teacher_seconds = seconds_of(lambda: self.teacher.model.encode(timed, truncate=True)) / max(len(timed), 1)
-        self.train_terms = self.terms.numbers(self.pool.train[: self.settings.batch_size])
-        in_pieces = np.zeros(self.train_terms.shape, dtype=bool)
-        step_seconds = seconds_of(lambda: self._vectors(self.train_terms, in_pieces).square().sum().backward())
-        self.optimizer.zero_grad()
-        return {
-            **{name.replace(" ", "_"): count for name, count in self.pool.counts.items()},
-            "training_pairs": len(self.pool.train),
-            "held_out_pairs": len(self.pool.held_out),
-            "to_encode": len(missing),
-            "teacher_dim": self.teacher.model.dim,
-            "student_dim": self.settings.dim,
-            "words_and_pieces": len(self.terms.vocabulary),
-            "steps": self.steps,
-            "encoding_seconds": teacher_seconds * len(missing),
-            "training_seconds": step_seconds * self.steps,
-        }
-
-    def _read_targets(self, show_progress: bool | None) -> None:
+    def fit_targets(self, show_progress: bool | None) -> Targets:
         """The teacher's vectors in the student's dimension: those to learn from in float16, to save memory."""
-        train, held_out = self.pool.train, self.pool.held_out
-        draw = np.random.default_rng(self.settings.seed)
-        sample = draw.permutation(len(train))[:FITTED_PAIRS]
-        projection = reduction(normalized(self.teacher.rows(train)[sample]), self.settings.dim)
-        self.train_terms = self.terms.numbers(train)
+        train, rows = self.pool.train, self.teacher.rows(self.pool.train)
+        sample = np.random.default_rng(self.settings.seed).permutation(len(train))[:FITTED_PAIRS]
+        targets = Targets(self.teacher, reduction(normalized(rows[sample]), self.settings.dim))
         self.train_targets = np.empty((len(train), self.settings.dim), dtype=np.float16)
-        rows = self.teacher.rows(train)
         with progress_bar(len(train), "Reading vectors", show=show_progress) as bar:
             for start in range(0, len(train), ROWS_PER_STEP):
                 step = slice(start, start + ROWS_PER_STEP)
-                self.train_targets[step] = normalized(normalized(rows[step]) @ projection)
+                self.train_targets[step] = normalized(normalized(rows[step]) @ targets.projection)
                 bar.update(len(self.train_targets[step]))
-        self.held_out_vectors = normalized(self.teacher.rows(held_out)[:])
-        self.held_out_targets = normalized(self.held_out_vectors @ projection)
-        self.kept = cosine_correlation(self.held_out_targets, self.held_out_vectors)
+        return targets
 
-    def _batch(self, step: int) -> tuple[Numbers, NDArray[np.bool_]]:
-        """The pairs of a step, and which of their words are read in pieces: a function of seed and step alone."""
-        epoch, place = divmod(step, self.steps_per_epoch)
+    def step_vectors(self, step: int) -> Tensor:
+        rows = self._rows(step)
+        draw = np.random.default_rng([self.settings.seed, *divmod(step - 1, self.steps_per_epoch)])
+        return self._vectors(self.train_terms[rows], draw.random((len(rows), 2)) < self.settings.piece_share)
+
+    def step_targets(self, step: int) -> tuple[Tensor, Tensor]:
+        target = torch.from_numpy(self.train_targets[self._rows(step)].astype(np.float32))
+        return target, target[:COMPARED_IN_STEP]
+
+    def held_out_vectors(self) -> Vectors:
+        numbers = self.terms.numbers(self.pool.held_out)
+        with torch.no_grad():
+            found: Vectors = self._vectors(numbers, np.zeros(numbers.shape, dtype=bool)).numpy()
+        return found
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"student_dim": self.settings.dim, "words_and_pieces": len(self.terms.vocabulary)}
+
+    def _rows(self, step: int) -> Numbers:
+        """The pairs of a step: a function of seed and step alone."""
+        epoch, place = divmod(step - 1, self.steps_per_epoch)
         if epoch != self._epoch:
             self._order = np.random.default_rng([self.settings.seed, epoch]).permutation(len(self.pool.train))
             self._epoch = epoch
-        rows = self._order[place * self.settings.batch_size : (place + 1) * self.settings.batch_size]
-        draw = np.random.default_rng([self.settings.seed, epoch, place])
-        return rows, draw.random((len(rows), 2)) < self.settings.piece_share
+        return self._order[place * self.settings.batch_size : (place + 1) * self.settings.batch_size]
 
     def _vectors(self, numbers: Numbers, in_pieces: NDArray[np.bool_]) -> Tensor:
         """The network of `StaticRelBERT` in torch: numbers of terms [batch, 2] to vectors [batch, dim]."""

@@ -40,8 +40,8 @@ class Targets:
         return vectors, normalized(vectors @ self.projection)
 
     def kept(self, pairs: Sequence[Pair]) -> float:
-        """How much of the teacher's similarities the targets keep: the correlation of the cosines among some pairs."""
-        return cosine_correlation(*self(pairs[:COMPARED_PAIRS]))
+        """How much of the teacher's similarities the targets keep: the correlation of the cosines among the pairs."""
+        return cosine_correlation(*self(pairs))
 
 
 def reduction(vectors: Vectors, dim: int) -> Vectors:

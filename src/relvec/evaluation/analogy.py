@@ -8,15 +8,7 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.data.benchmarks.analogy import (
-    Part,
-    Question,
-    category_of,
-    check_part,
-    datasets_with,
-    load_questions,
-    relation_of,
-)
+from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Part, Question, datasets_with, load_questions
 from relvec.errors import RelvecError, one_of
 from relvec.evaluation.records import Record
 from relvec.evaluation.systems import OutOfVocabulary, Scores, System
@@ -69,14 +61,15 @@ def predict(
 def metrics(dataset: str, predictions: Sequence[Prediction]) -> dict[str, Any]:
     """Accuracy (%) with its 95 % interval, ties and unknown questions, and the break-down by category and relation."""
     earned = np.array([prediction.credit for prediction in predictions])
+    known, kinds = ANALOGY_DATASETS.get(dataset), [prediction.kind for prediction in predictions]
     return {
         "accuracy": 100 * float(earned.mean()),
         "interval": percent_interval(earned),
         "questions": len(predictions),
         "out_of_vocabulary": sum(prediction.predicted is None for prediction in predictions),
         "ties": sum(prediction.is_tied for prediction in predictions),
-        "by_category": _break_down([category_of(dataset, p.kind) for p in predictions], earned),
-        "by_relation": _break_down([relation_of(dataset, p.kind) for p in predictions], earned),
+        "by_category": _break_down([known.category_of(kind) if known else "" for kind in kinds], earned),
+        "by_relation": _break_down([known.relation_of(kind) if known else kind for kind in kinds], earned),
     }
 
 
@@ -142,7 +135,7 @@ class AnalogyTask(Task[list[Question]]):
     fallback: Fallback | None = None
 
     def __post_init__(self) -> None:
-        check_part(self.part)
+        one_of("part", self.part, ("valid", "test"))
         check_scoring(self.scoring)
         one_of("policy", self.out_of_vocabulary, get_args(OutOfVocabulary))
         if (self.out_of_vocabulary == "fallback") != (self.fallback is not None):

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from relvec.data.benchmarks.classification import (
-    CLASSIFICATION_DATASETS,
-    LabelledPairs,
-    Part,
-    load_labelled,
-    parts_checksum,
-)
+from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, LabelledPairs, Part, load_labelled
 from relvec.errors import RelvecError, did_you_mean
 from relvec.evaluation.mlp_grid import GridData, best_of, check_scikit_learn, fit_grid
 from relvec.evaluation.records import Record
@@ -78,8 +72,7 @@ def evaluate_classification(
 def pair_features(vectors: PairVectors, pairs: Sequence[Pair]) -> tuple[Vectors, Known]:
     """The features of each pair, and whether they are known.
 
-    Features are r(h, t), or [r(h, t); r(t, h)] if the vectors have a direction. Each distinct pair is asked for
-    once. Unknown pairs have zeros.
+    Features are r(h, t), or [r(h, t); r(t, h)] if the vectors have a direction. Unknown pairs have zeros.
 
     >>> from relvec import RelBERT
     >>> from relvec.model.cached_vectors import ModelVectors
@@ -88,12 +81,9 @@ def pair_features(vectors: PairVectors, pairs: Sequence[Pair]) -> tuple[Vectors,
     ((1, 32), [True])
     """
     ways = [list(pairs), [(tail, head) for head, tail in pairs]] if vectors.has_direction else [list(pairs)]
-    distinct = list(dict.fromkeys(pair for way in ways for pair in way))
-    found, known = vectors.vectors(distinct)
-    row = {pair: number for number, pair in enumerate(distinct)}
-    rows = np.array([[row[pair] for pair in way] for way in ways], dtype=np.intp).T
-    features = found[rows].reshape(len(pairs), len(ways) * found.shape[1])
-    return features.astype(np.float32, copy=False), np.all(known[rows], axis=1)
+    found, known = vectors.vectors([pair for way in ways for pair in way])
+    features = np.hstack(np.split(found, len(ways)))
+    return features.astype(np.float32, copy=False), known.reshape(len(ways), len(pairs)).all(axis=0)
 
 
 def usable_parts(parts: Parts, exclude_labels: Collection[str] = ()) -> dict[Part, LabelledPairs]:
@@ -207,7 +197,7 @@ class ClassificationTask(Task[Parts]):
         return {**chosen, **({"without": "+".join(excluded)} if excluded else {})}
 
     def identity(self, system: System, data: Parts) -> tuple[str, str]:
-        return vectors_of(system).fingerprint, parts_checksum(data)
+        return vectors_of(system).fingerprint, hashlib.sha256(repr(dict(data)).encode()).hexdigest()
 
     def run(self, system: System, dataset: str, data: Parts, work: Path) -> Outcome:
         vectors = vectors_of(system)

@@ -111,8 +111,7 @@ class ClassifierTuner(Loop):
         self.model.encoder = copy.deepcopy(model.encoder)
         torch.manual_seed(recipe.seed)
         self.head = torch.nn.Linear(2 * model.dim, len(self.classes)).to(model.device)
-        if recipe.lora_rank:
-            add_lora(self.model.encoder, recipe.lora_rank)
+        add_lora(self.model.encoder, recipe.lora_rank)
         train = parts["train"]
         self._tokens = self.model.token_ids(_both_ways(train.pairs), truncate=True)
         number = {label: place for place, label in enumerate(self.classes)}

@@ -4,9 +4,9 @@ Nothing here imports torch, so that the processes that share the grid start quic
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,18 +66,22 @@ def fit_grid(data: GridData, seed: int, jobs: int | None, key: str) -> list[Grid
     `jobs` settings are fitted at a time, each in a process of its own. Finished settings are kept in the cache by
     `key`, a checksum of all that decides the results, so a killed run resumes.
     """
+    from joblib import Parallel, cpu_count, delayed
+
     points = GRID if len(data.valid) else (DEFAULT_POINT,)
     cache = Cache("fitted classifiers")
     key_of = {point: f"{key} {point.learning_rate:g} {point.hidden_size}" for point in points}
     found = cache.get_json(key_of.values())
-    results = {point: GridResult(**found[key_of[point]]) for point in points if key_of[point] in found}
-    missing = [point for point in points if point not in results]
-    with progress_bar(len(points), "Fitting classifiers", "fit", initial=len(results)) as bar:
-        for point, result in _fitted(data, missing, seed, jobs):
-            cache.add_json({key_of[point]: asdict(result)})
-            results[point] = result
+    # Small rates and large layers take longest: begun first, they leave no process idle at the end.
+    missing = sorted((point for point in points if key_of[point] not in found), key=lambda each: (each[0], -each[1]))
+    # joblib maps large arrays into every process instead of copying them.
+    parallel = Parallel(n_jobs=min(jobs or cpu_count(), len(points)), return_as="generator_unordered")
+    with progress_bar(len(points), "Fitting classifiers", "fit", initial=len(found)) as bar:
+        for point, result in parallel(delayed(_fit)(point, data, seed) for point in missing):
+            cache.add_json({key_of[point]: result})
+            found[key_of[point]] = result
             bar.update()
-    return [results[point] for point in points]
+    return [GridResult(**found[key_of[point]]) for point in points]
 
 
 def best_of(results: Sequence[GridResult]) -> GridResult:
@@ -88,23 +92,7 @@ def best_of(results: Sequence[GridResult]) -> GridResult:
     return max(results, key=lambda result: result.valid_micro_f1 or 0.0)
 
 
-def _fitted(
-    data: GridData, points: Sequence[GridPoint], seed: int, jobs: int | None
-) -> Iterator[tuple[GridPoint, GridResult]]:
-    """Fit each point; results come as they are ready."""
-    if not points:
-        return
-    from joblib import Parallel, cpu_count, delayed
-
-    # Small rates and large layers take longest: begun first, they leave no process idle at the end.
-    longest_first = sorted(points, key=lambda point: (point.learning_rate, -point.hidden_size))
-    workers = min(jobs or cpu_count(), len(points))
-    # joblib maps large arrays into every process instead of copying them.
-    parallel = Parallel(n_jobs=workers, return_as="generator_unordered")
-    yield from parallel(delayed(_fit)(point, data, seed) for point in longest_first)
-
-
-def _fit(point: GridPoint, data: GridData, seed: int) -> tuple[GridPoint, GridResult]:
+def _fit(point: GridPoint, data: GridData, seed: int) -> tuple[GridPoint, dict[str, Any]]:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
     from threadpoolctl import threadpool_limits
@@ -123,4 +111,5 @@ def _fit(point: GridPoint, data: GridData, seed: int) -> tuple[GridPoint, GridRe
             raise KeyboardInterrupt from error
         score = 100 * float(np.mean(model.predict(data.valid) == data.valid_labels)) if len(data.valid) else None
         predicted = model.predict(data.test).tolist()
-    return point, GridResult(*point, model.n_iter_, model.n_iter_ < model.max_iter, score, predicted)
+    result = GridResult(*point, model.n_iter_, model.n_iter_ < model.max_iter, score, predicted)
+    return point, asdict(result)

@@ -51,15 +51,12 @@ class CosineSolver:
         compared = [(question.stem, choice) for question in questions for choice in question.choices]
         turned = [((b, a), (d, c)) for (a, b), (c, d) in compared]
         ways = {"forward": [compared], "reverse": [turned], "bidirectional": [compared, turned]}[self._scoring]
-        distinct = list(dict.fromkeys(pair for way in ways for both in way for pair in both))
-        vectors, known = self._vectors.vectors(distinct)
-        vectors = normalized(vectors)
-        row = {pair: number for number, pair in enumerate(distinct)}
-        stems = np.array([[row[stem] for stem, _ in way] for way in ways])
-        choices = np.array([[row[choice] for _, choice in way] for way in ways])
+        found, known = self._vectors.vectors([pair for way in ways for both in way for pair in both])
+        vectors = normalized(found)
         # Row by row: a matrix product may round equal choices differently, which hides that they tie.
-        cosines = np.sum(vectors[stems] * vectors[choices], axis=-1).astype(np.float64)
-        scores: Scores = np.where(known[stems] & known[choices], cosines, np.nan).mean(axis=0)
+        cosines = np.sum(vectors[::2] * vectors[1::2], axis=1).astype(np.float64)
+        each: Scores = np.where(known[::2] & known[1::2], cosines, np.nan)
+        scores = each.reshape(len(ways), len(compared)).mean(axis=0)
         ends = np.cumsum([len(question.choices) for question in questions])
         return np.split(scores, ends[:-1])
 

@@ -7,9 +7,9 @@ from typing import Any
 from relvec.data.rated import RatedRelation
 from relvec.errors import one_of
 from relvec.io.files import expanded
-from relvec.learned_prompts.autoprompt.search import autoprompt
+from relvec.learned_prompts.autoprompt import autoprompt
 from relvec.learned_prompts.prompt_task import PromptTask, check_room, draw_losses
-from relvec.learned_prompts.ptuning.learning import ptune
+from relvec.learned_prompts.ptuning import ptune
 from relvec.learned_prompts.settings import AutoPromptSettings, PromptSettings, PTuningSettings
 from relvec.model.adapter import check_beside_base
 from relvec.model.torch_backend import TorchRelBERT
@@ -47,46 +47,27 @@ def search(
     chosen = checked_settings(method, settings).as_dict()
     folder = expanded(output)
     check_beside_base(base, folder, "prompt")
-    fingerprint = _checked_base(base, grid, relations)
-    iterations = chosen.pop("iterations", None)  # more of them continue a search
     check_own(folder, GRID_NAME, (PICTURE_NAME,))
-    job = job_of(method, fingerprint, list(relations), sorted(chosen.items()))
+    plain = TorchRelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device="cpu")
+    for lengths in grid:  # those that the base has no room for fail now, not after hours of learning others
+        check_room(plain, lengths, relations)
+    iterations = chosen.pop("iterations", None)  # more of them continue a search
+    job = job_of(method, plain.fingerprint, list(relations), sorted(chosen.items()))
     options = {"source": source, "device": device, "show_progress": show_progress, **settings}
     with writing(folder):
-        results = _learn_all(method, base, relations, grid, Journal(folder / GRID_NAME, job), iterations, options)
-        training = {str(result.lengths): result.train_loss for result in results}
-        validation = {str(result.lengths): result.validation_loss for result in results}
+        journal = Journal(folder / GRID_NAME, job)
+        with journal.damage_noticed():
+            known = [Lengths.parse(entry["lengths"]) for entry in journal.entries]
+        results = {each: found for each in known if (found := PromptResult.found_in(prompt_folder(folder, each)))}
+        for lengths in grid:
+            if lengths not in results or results[lengths].settings.get("iterations") != iterations:
+                learned = learn(method, base, relations, lengths, prompt_folder(folder, lengths), **options)
+                journal.add({"lengths": str(lengths), "validation_loss": learned.validation_loss, "text": learned.text})
+                results[lengths] = learned
+        training = {str(lengths): result.train_loss for lengths, result in results.items()}
+        validation = {str(lengths): result.validation_loss for lengths, result in results.items()}
         draw_losses(folder / PICTURE_NAME, "triggers before, between and after the words", training, validation)
-    return sorted(results, key=lambda result: result.validation_loss)
-
-
-def _learn_all(
-    method: str,
-    base: str,
-    relations: Sequence[RatedRelation],
-    grid: Sequence[Lengths],
-    journal: Journal,
-    iterations: int | None,
-    options: Mapping[str, Any],
-) -> list[PromptResult]:
-    """The prompts of a grid, and those of other lengths that the journal knows."""
-    folder = journal.path.parent
-    with journal.damage_noticed():
-        done = {entry["lengths"] for entry in journal.entries}
-    results = []
-    for lengths in grid:
-        place = prompt_folder(folder, lengths)
-        saved = PromptResult.found_in(place) if str(lengths) in done else None
-        if saved and saved.settings.get("iterations") == iterations:
-            results.append(saved)
-            continue
-        learned = learn(method, base, relations, lengths, place, **options)
-        journal.add({"lengths": str(lengths), "validation_loss": learned.validation_loss, "text": learned.text})
-        results.append(learned)
-    for other in sorted(done - {str(lengths) for lengths in grid}):
-        if found := PromptResult.found_in(prompt_folder(folder, Lengths.parse(other))):
-            results.append(found)
-    return results
+    return sorted(results.values(), key=lambda result: result.validation_loss)
 
 
 def learn(
@@ -120,14 +101,6 @@ def learn(
 def checked_settings(method: str, settings: Mapping[str, Any]) -> PromptSettings:
     """The settings of a method by name."""
     return METHODS[one_of("method", method, METHODS)][1].checked(settings, where=f"{method}: ")
-
-
-def _checked_base(base: str, grid: Sequence[Lengths], relations: Sequence[RatedRelation]) -> str:
-    """The fingerprint of the base; lengths that it has no room for fail now, not after hours of learning others."""
-    plain = TorchRelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device="cpu")
-    for lengths in grid:
-        check_room(plain, lengths, relations)
-    return plain.fingerprint
 
 
 def prompt_folder(output: str | Path, lengths: Lengths) -> Path:

@@ -1,10 +1,13 @@
 """What the methods share: the frozen base with a mask for each trigger, checks before a run, and the result's files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
+from transformers import PreTrainedModel
 
 from relvec.data.rated import RatedRelation, check_relations
 from relvec.errors import RelvecError
@@ -102,6 +105,17 @@ def check_room(model: TorchRelBERT, lengths: Lengths, relations: Sequence[RatedR
 
 def _all_masks(lengths: Lengths) -> Template:
     return Template.from_tokens(lengths.arranged([MASK] * lengths.total))
+
+
+@contextmanager
+def embeddings_changed(encoder: PreTrainedModel, change: Callable[[Tensor, Tensor], Tensor]) -> Iterator[None]:
+    """Within the block, the encoder reads `change(token ids, embeddings)` in place of its input embeddings."""
+    table = encoder.get_input_embeddings()
+    hook = table.register_forward_hook(lambda _, inputs, output: change(inputs[0], output))
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def draw_losses(

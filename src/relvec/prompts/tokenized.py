@@ -51,7 +51,8 @@ class TokenizedTemplate:
 
     def __init__(self, template: Template, tokenizer: PromptTokenizer) -> None:
         if template.has_mask and tokenizer.mask_token is None:
-            raise RelvecError(f"The template {template.text!r} has a <mask>, but the tokenizer has none; drop it.")
+            problem = f"The template {template.text!r} has a <mask>, but the tokenizer has none"
+            raise RelvecError(f"{problem}; take a template without <mask>, and another pooling than mask.")
         self.template = template
         self._tokenizer = tokenizer
         self._prefix, self._suffix = self._special_tokens()
@@ -116,9 +117,8 @@ class TokenizedTemplate:
                 continue
             token = self._tokenizer.mask_token if token == MASK else token
             if token not in vocabulary:
-                raise RelvecError(
-                    f"The prompt token {token!r} is not in the vocabulary; use the model it was made for."
-                )
+                problem = f"The prompt token {token!r} is not in the vocabulary"
+                raise RelvecError(f"{problem}; use the model it was made for, or another template.")
             pieces.append([vocabulary[token]])
         return pieces
 

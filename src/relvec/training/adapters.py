@@ -33,8 +33,13 @@ ALPHA_PER_RANK = 2
 LEFT_OUT = "share of the squared change left out (biases, norms, embeddings)"
 
 
-def add_lora(encoder: PreTrainedModel, rank: int) -> "PeftModel":
-    """Freeze the encoder, in place, and put a trainable low-rank product beside each linear layer of its blocks."""
+def add_lora(encoder: PreTrainedModel, rank: int) -> "PeftModel | None":
+    """Freeze the encoder, in place, and put a trainable low-rank product beside each linear layer of its blocks.
+
+    With rank 0 there is no adapter, and all weights of the encoder stay trainable.
+    """
+    if not rank:
+        return None
     with needed_for("Training adapters"):
         from peft import LoraConfig, get_peft_model
     config = LoraConfig(r=rank, lora_alpha=ALPHA_PER_RANK * rank, target_modules=block_linears(encoder), bias="none")

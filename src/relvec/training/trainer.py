@@ -8,6 +8,7 @@ dropout the result equals that of one large pass; with it, each chunk drops unit
 
 import math
 from collections.abc import Collection, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,14 @@ from relvec.data.sources import describe
 from relvec.errors import RelvecError
 from relvec.io.files import expanded
 from relvec.model.adapter import check_beside_base
-from relvec.model.saving import check_model_output
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.storage.job import job_of
-from relvec.training.encoder_training import EncoderTraining
+from relvec.training.adapters import add_lora
 from relvec.training.gradients import drops_units, gradients_by_threads
 from relvec.training.loop import Course, NamedScores
 from relvec.training.losses import LOSSES, make_loss
+from relvec.training.model_training import ModelTraining
 from relvec.training.recipe import Recipe, recipe_record
 from relvec.training.samplers import RelationBatches, Sampler, TripleBatches, validation_batch
 from relvec.training.scrambling import Scrambler
@@ -38,9 +39,10 @@ LOGS_NAME = "logs"
 VALID_LOSS = "valid loss"
 
 
-class Trainer(EncoderTraining):
+class Trainer(ModelTraining):
     """Fine-tunes a RelBERT on relations; see `Recipe` for the choices. No scrambled negative has an `excluded` key."""
 
+    model: TorchRelBERT
     score = VALID_LOSS
 
     def __init__(
@@ -52,10 +54,11 @@ class Trainer(EncoderTraining):
         output: str | Path,
         excluded: Collection[Pair] = (),
     ) -> None:
-        self.model, self.recipe, self.output = model, recipe, expanded(output)
+        output = expanded(output)
+        self.model, self.base, self.recipe = model, recipe.base, recipe
         self.relations, self.valid = train, valid
         self._language_model = model.language_model or recipe.base
-        self._check_output()
+        check_beside_base(recipe.base, output, "adapter" if recipe.lora_rank else "training")
         # A pair that is too long for the model is found now, not at its step.
         rated = [pair for relation in (*train, *valid) for pair in (*relation.positives, *relation.negatives)]
         model.token_ids(list(dict.fromkeys(rated)))
@@ -63,7 +66,7 @@ class Trainer(EncoderTraining):
         self.accelerator = Accelerator(mixed_precision=recipe.mixed_precision)
         device = self.accelerator.device
         self.is_main = self.accelerator.is_main_process
-        self.logs = self.output / LOGS_NAME
+        self.logs = output / LOGS_NAME
         self.patience, self.max_gradient_norm = recipe.patience, recipe.max_gradient_norm
         torch.nn.Module.to(model.encoder, device)
         torch.manual_seed(recipe.seed)
@@ -72,14 +75,13 @@ class Trainer(EncoderTraining):
         every = math.ceil(len(train) / recipe.validation_relations) if recipe.validation_relations else 1
         self.validation = validation_batch(train[::every], valid[::every]).to(device)
         freeze_layers(model, recipe.frozen_layers)
+        job = job_of(recipe, model.fingerprint, list(train), list(valid))
+        torch.manual_seed(recipe.seed)
+        self.adapter = add_lora(model.encoder, recipe.lora_rank)
         super().__init__(
-            model,
-            recipe.base,
-            self.output,
-            job_of(recipe, model.fingerprint, list(train), list(valid)),
-            lora_rank=recipe.lora_rank,
-            seed=recipe.seed,
-            more=self.loss.named_parameters("loss"),
+            chain(model.encoder.named_parameters(), self.loss.named_parameters("loss")),
+            job,
+            output,
             steps=recipe.steps if recipe.epochs <= 0 else math.ceil(recipe.epochs * self.sampler.steps_per_epoch),
             evaluate_every=recipe.evaluate_every,
             learning_rate=recipe.learning_rate,
@@ -87,11 +89,6 @@ class Trainer(EncoderTraining):
             schedule=recipe.schedule,
             weight_decay=recipe.weight_decay,
         )
-
-    def _check_output(self) -> None:
-        """A run must not replace its base, or files that are no model's."""
-        check_beside_base(self.recipe.base, self.output, "adapter" if self.recipe.lora_rank else "training")
-        check_model_output(self.output)
 
     def _make_sampler(self, relations: Sequence[RatedRelation], scrambler: Scrambler) -> Sampler:
         recipe = self.recipe

@@ -8,7 +8,6 @@ from relvec.data.benchmarks.classification import (
     CLASSIFICATION_DATASETS,
     LabelledPairs,
     load_labelled,
-    parts_checksum,
     read_labelled,
 )
 from relvec.errors import RelvecError
@@ -138,12 +137,6 @@ def test_a_label_that_nothing_teaches_is_refused_by_file_and_line(tmp_path: Path
     name = str(tmp_path / dataset) if dataset == "mine" else "root09"
     with pytest.raises(RelvecError, match=r"test\.jsonl, line 3: unknown label 'RANDOM'; known are HYPER, COORD"):
         load_labelled(name, tmp_path)
-
-
-def test_the_checksum_tells_pairs_labels_and_parts_apart() -> None:
-    one, other = (LabelledPairs((("oak", "tree"),), (label,)) for label in ("HYPER", "COORD"))
-    found = [{"train": one}, {"test": one}, {"train": other}, {"train": one, "test": one}]
-    assert len({parts_checksum(parts) for parts in found}) == 4  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from relvec.data.benchmarks.registry import ANALOGY, Benchmark, benchmarks_of, find_files
-from relvec.errors import RelvecError, one_of
+from relvec.errors import RelvecError
 from relvec.io.tables import Part as Part
 from relvec.io.tables import Row, read_rows
 from relvec.pairs import Pair, as_pair
@@ -65,22 +65,3 @@ def as_question(row: Row) -> Question:
         raise RelvecError(f"{where}{len(types)} types for {len(choices)} choices; {_TYPES}.")
     stem = as_pair(row.items("stem", _FORM), f"{where}stem: ")
     return Question(stem, choices, int(answer), row.label("prefix"), types)
-
-
-def category_of(dataset: str, kind: str) -> str:
-    """The high-level category of a kind of question, as in the paper's break-down; empty if the dataset has none."""
-    return ANALOGY_DATASETS[dataset].category_of(kind) if dataset in ANALOGY_DATASETS else ""
-
-
-def relation_of(dataset: str, kind: str) -> str:
-    """What the paper calls a kind of question in its table of BATS relations; other kinds keep their name."""
-    return ANALOGY_DATASETS[dataset].relation_of(kind) if dataset in ANALOGY_DATASETS else kind
-
-
-def check_part(part: str) -> Part:
-    """
-    >>> check_part("test")
-    'test'
-    """
-    tested: tuple[Part, ...] = ("valid", "test")
-    return one_of("part", part, tested)

@@ -1,7 +1,5 @@
 """Pairs with the name of their relation: the datasets of lexical relation classification."""
 
-import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -50,12 +48,3 @@ def read_labelled(source: Any, classes: dict[str, str] | None = None) -> Labelle
             raise RelvecError(f"{row.where}unknown label {label!r}; {advice}.")
         labels.append(classes[label] if classes is not None else label)
     return LabelledPairs(tuple(pairs), tuple(labels))
-
-
-def parts_checksum(parts: Mapping[Part, LabelledPairs]) -> str:
-    """A checksum of all pairs and labels.
-
-    >>> parts_checksum({"train": LabelledPairs((("oak", "tree"),), ("hypernym",))})[:8]
-    '589da6c4'
-    """
-    return hashlib.sha256(repr(dict(parts)).encode()).hexdigest()

@@ -20,8 +20,7 @@ class Collection:
     """Benchmarks of one task: where their files are below the data folder, and in a dataset of the hub.
 
     In the paths, `{name}`, `{title}` and `{part}` stand for those of a benchmark; `hub_parts` are parts that the hub
-    names otherwise. Without a `revision`, a commit of the dataset, the newest counts. Without a dataset of the hub, the
-    path is that of a file in this package.
+    names otherwise. Without a dataset of the hub, the path is that of a file in this package.
     """
 
     task: BenchmarkTask
@@ -29,7 +28,6 @@ class Collection:
     hub_id: str = ""
     hub_path: str = ""
     hub_parts: dict[str, str] = field(default_factory=dict)
-    revision: str | None = None
 
 
 ANALOGY = Collection(
@@ -77,7 +75,7 @@ class Benchmark:
         if not place.hub_id:
             return Path(str(resources.files("relvec.data"))) / path
         hub_path = place.hub_path.format(name=self.folder, title=self.title, part=place.hub_parts.get(part, part))
-        return benchmark_file(path, place.hub_id, hub_path, data_dir, place.revision)
+        return benchmark_file(path, place.hub_id, hub_path, data_dir)
 
     def category_of(self, kind: str) -> str:
         """The high-level category of a kind of question; empty if there is none.

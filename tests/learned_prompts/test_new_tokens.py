@@ -6,7 +6,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from relvec import RelvecError
-from relvec.learned_prompts.ptuning.prompt_tuner import TriggerEncoder, add_tokens, embedding_table, rows_replaced
+from relvec.learned_prompts.ptuning import TriggerEncoder, add_tokens, embedding_table, rows_replaced
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 

@@ -3,15 +3,15 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import pairwise
 
 import torch
 from torch import Tensor
-from torch.nn import Embedding, Module
+from torch.nn import Embedding
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from relvec.learned_prompts.objective import PromptObjective
+from relvec.learned_prompts.prompt_task import embeddings_changed
 from relvec.model.relation_model import BATCH_SIZE, batches_by_length
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
@@ -67,7 +67,13 @@ class PromptEncoder:
         total: Tensor | None = None
         for chunk in self._chunks(range(len(self._tokens))):
             self.encodings += len(chunk)
-            with _embedded(self.model) as embedded:
+            embedded: list[Tensor] = []
+
+            def as_leaf(_: Tensor, embeddings: Tensor, embedded: list[Tensor] = embedded) -> Tensor:
+                embedded.append(embeddings.detach().requires_grad_())
+                return embedded[-1]
+
+            with embeddings_changed(self.model.encoder, as_leaf):
                 vectors = self.model.vectors_of_tokens(self._filled(triggers, chunk))
             (gradient,) = torch.autograd.grad(vectors, embedded, vector_gradients[chunk].to(vectors.dtype))
             at_triggers = gradient[torch.arange(len(chunk)).unsqueeze(1), self._places[chunk]].float().sum(dim=0)
@@ -88,22 +94,6 @@ class PromptEncoder:
         """Rows of similar length: always the same for the same rows, so that results repeat to the last bit."""
         for chunk in batches_by_length([len(self._tokens[row]) for row in rows], BATCH_SIZE):
             yield [rows[place] for place in chunk]
-
-
-@contextmanager
-def _embedded(model: TorchRelBERT) -> Iterator[list[Tensor]]:
-    """Collect the input embeddings of what is encoded, as the tensors that gradients start from."""
-    embedded: list[Tensor] = []
-
-    def keep(_module: Module, _inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-        embedded.append(output.detach().requires_grad_())
-        return embedded[-1]
-
-    hook = model.encoder.get_input_embeddings().register_forward_hook(keep)
-    try:
-        yield embedded
-    finally:
-        hook.remove()
 
 
 def input_embeddings(encoder: PreTrainedModel) -> Tensor:

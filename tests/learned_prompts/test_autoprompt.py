@@ -11,12 +11,12 @@ from transformers import BertTokenizer
 
 from relvec import RelvecError
 from relvec.data.rated import RatedRelation
-from relvec.learned_prompts.autoprompt.candidates import (
+from relvec.learned_prompts.autoprompt import TokenSearch
+from relvec.learned_prompts.candidates import (
     PromptEncoder,
     input_embeddings,
     usable_tokens,
 )
-from relvec.learned_prompts.autoprompt.search import TokenSearch
 from relvec.learned_prompts.grid import METHODS, learn
 from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.prompt_task import PromptTask, masked_model
@@ -122,9 +122,7 @@ def test_the_loss_never_rises_and_falls_at_last(search: Search) -> None:
 def test_the_loss_never_rises_however_wrong_the_early_rounds_are(
     search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "relvec.learned_prompts.autoprompt.candidates.STANDARD_ERRORS", 0.0
-    )  # only a round's leader goes on
+    monkeypatch.setattr("relvec.learned_prompts.candidates.STANDARD_ERRORS", 0.0)  # only a round's leader goes on
     for seed in range(2):
         losses = [entry["loss"] for entry in search(f"seed {seed}", iterations=12, seed=seed).history]
         assert losses == sorted(losses, reverse=True)

@@ -16,8 +16,7 @@ from relvec.data.rated import RatedRelation, split
 from relvec.learned_prompts.grid import learn
 from relvec.learned_prompts.objective import PromptObjective, manual_losses
 from relvec.learned_prompts.prompt_task import masked_model
-from relvec.learned_prompts.ptuning.learning import PromptTuning
-from relvec.learned_prompts.ptuning.prompt_tuner import PromptTuner, embedding_table
+from relvec.learned_prompts.ptuning import PromptTuner, PromptTuning, embedding_table
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import Lengths, PromptResult
 from relvec.similarity import cosine

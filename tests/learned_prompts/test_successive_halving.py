@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from relvec.data.rated import RatedRelation
-from relvec.learned_prompts.autoprompt.candidates import SuccessiveHalving
+from relvec.learned_prompts.candidates import SuccessiveHalving
 from relvec.learned_prompts.objective import PromptObjective
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from relvec.errors import RelvecError
-from relvec.learned_prompts.autoprompt.candidates import (
+from relvec.learned_prompts.candidates import (
     PromptEncoder,
     SuccessiveHalving,
     best_candidates,

@@ -1,1 +1,0 @@
-"""AutoPrompt: vocabulary tokens found by gradient-guided search (section 3.1)."""
