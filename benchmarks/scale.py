@@ -357,9 +357,9 @@ def estimate(options: argparse.Namespace) -> Rows:
 def scheduling(options: argparse.Namespace) -> Rows:
     """A simulation: how much longer than ideal a job takes by shards a worker, with slow workers and lost ones."""
     yield [
-        "shards a worker",
-        "minutes a shard",
-        "alike",
+        "shards per worker",
+        "minutes per shard",
+        "equal workers",
         "1 in 20 workers 3x slow",
         "a worker lost every 10 hours of work",
     ]

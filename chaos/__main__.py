@@ -34,13 +34,13 @@ def main() -> None:
         "disk": ("a full disk", lambda w, d: full_disk(w)),
         "memory": ("little memory", lambda w, d: little_memory(w)),
         "damage": (
-            "bits flipped, stretches overwritten, files cut or exchanged",
+            "bits flipped, blocks overwritten, files truncated or swapped",
             lambda w, d: damaged(w, cases(40), d),
         ),
-        "before": ("files of the version before", lambda w, d: written_before()),
-        "inputs": ("malformed inputs over all commands", lambda w, d: malformed(w, cases(1000), d)),
+        "before": ("files of the previous version", lambda w, d: written_before()),
+        "inputs": ("malformed inputs to all commands", lambda w, d: malformed(w, cases(1000), d)),
         "properties": ("properties over generated inputs", lambda w, d: properties(w, cases(100))),
-        "soak": ("memory over a long time", lambda w, d: soak(w, given.soak_minutes, d)),
+        "soak": ("memory over a long run", lambda w, d: soak(w, given.soak_minutes, d)),
     }
     rows, failed = [], 0
     with tempfile.TemporaryDirectory(prefix="chaos-") as root:
@@ -57,7 +57,7 @@ def main() -> None:
             failed += failures
             rows.append(f"| {what} | {len(found):,} | {failures} |")
             print(f"{name}: {len(found)} cases, {failures} failures, {time.perf_counter() - start:.0f} s", flush=True)
-    print("\n| what was done | cases | failures |\n| --- | --- | --- |", *rows, sep="\n")
+    print("\n| fault | cases | failures |\n| --- | --- | --- |", *rows, sep="\n")
     raise SystemExit(bool(failed))
 
 

@@ -53,6 +53,17 @@ def test_commands_on_the_pages_exist(page: Path) -> None:
         assert {word for word in words if re.fullmatch(r"--?[a-z][a-z-]*", word)} <= known, line
 
 
+def test_the_examples_print_what_the_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs/examples.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(python)?\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    exec("\n".join(code for language, code in blocks if language), {})
+    printed, shown = capsys.readouterr().out, "".join(text for language, text in blocks if not language)
+    number = re.compile(r"\d\.\d\d")
+    assert number.sub("_", printed) == number.sub("_", shown)
+    measured, told = ([float(each) for each in number.findall(text)] for text in (printed, shown))
+    assert measured == pytest.approx(told, abs=0.02)
+
+
 def test_ci_runs_the_readmes_test_command() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     command = re.search(r"<!-- test -->\n```\n(.*make check)\n```", readme)

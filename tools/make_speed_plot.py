@@ -57,7 +57,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.minorticks_off()
         axes.margins(0.08, 0.12)
-        axes.set_xlabel("pairs a second, 2 cores", color=INK)
+        axes.set_xlabel("pairs per second, 2 cores", color=INK)
         axes.set_ylabel("mean accuracy on analogies (%)", color=INK)
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(colors=INK)

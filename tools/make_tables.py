@@ -42,7 +42,7 @@ def commands() -> list[list[str]]:
 
 
 def models() -> list[list[str]]:
-    head = ["name", "kind", "parameters", "speed", "analogies", "where it comes from"]
+    head = ["name", "kind", "parameters", "speed", "analogies", "source"]
     return [head, *([f"`{row['name']}`", *_model(row)] for row in model_rows())]
 
 
@@ -59,7 +59,7 @@ def measured() -> list[dict[str, Any]]:
 
 
 def ways() -> list[list[str]]:
-    head = ["model", "computed by", "pairs/s", "to relbert", "MB", "smallest cosine", "accuracy"]
+    head = ["model", "backend", "pairs/s", "vs relbert", "peak MB", "lowest cosine", "accuracy"]
     return [head, *(_way(row) for row in measured())]
 
 
@@ -70,13 +70,6 @@ def _way(row: dict[str, Any]) -> list[str]:
     accuracy = f"{row['accuracy']:.1f}" if row["accuracy"] else "-"
     way = row["way"].replace("relbert", "relbert 2.0.2")
     return [f"`{row['model']}`", way, speed, ratio, f"{row['peak_megabytes']:.0f}", cosine, accuracy]
-
-
-def speeds() -> list[list[str]]:
-    """Of each model the original package, torch, and the fastest way."""
-    fastest = {row["model"]: row["way"] for row in sorted(measured(), key=lambda row: row["pairs_per_second"])}
-    shown = [row for row in measured() if row["way"] in ("relbert", "torch float32", fastest[row["model"]])]
-    return [[*line[:5], line[-1]] for line in (ways()[0], *map(_way, shown))]
 
 
 def losses() -> list[list[str]]:
@@ -109,7 +102,7 @@ def analogies() -> list[list[str]]:
         where = f"`analogy/{dataset.folder}/{{valid,test}}.jsonl`" if dataset.collection.hub_id else "in this package"
         counts = ["-", str(valid + test)] if dataset.is_whole else [str(valid), str(test)]
         rows.append([f"`{dataset.name}`", dataset.title, *counts, where])
-    return [["dataset", "", "valid", "test", "below the data folder"], *rows]
+    return [["dataset", "title", "valid", "test", "in the data folder"], *rows]
 
 
 def classifications() -> list[list[str]]:
@@ -122,19 +115,22 @@ def classifications() -> list[list[str]]:
         ]
         for dataset in CLASSIFICATION_DATASETS.values()
     ]
-    return [["dataset", "", "train", "valid", "test", "classes"], *rows]
+    return [["dataset", "title", "train", "valid", "test", "classes"], *rows]
 
 
 def backends() -> list[list[str]]:
-    return [["backend", "what it computes with"], *([f"`{each.name}`", each.help] for each in BACKENDS.values())]
+    return [["backend", "what it runs"], *([f"`{each.name}`", each.help] for each in BACKENDS.values())]
 
 
 def poolings() -> list[list[str]]:
-    return [["pooling", "the mean of"], *([f"`{name}`", pooling.help] for name, pooling in POOLINGS.items())]
+    return [["pooling", "averages"], *([f"`{name}`", pooling.help] for name, pooling in POOLINGS.items())]
 
 
 def kinds() -> list[list[str]]:
-    return [["kind", "what it keeps", "when"], *([f"`{kind.name}`", kind.help, kind.use] for kind in KINDS.values())]
+    return [
+        ["kind", "how vectors are stored and searched", "use"],
+        *([f"`{kind.name}`", kind.help, kind.use] for kind in KINDS.values()),
+    ]
 
 
 def baselines() -> list[list[str]]:
@@ -158,7 +154,6 @@ TABLES: Tables = {
         commands,
         models,
         ways,
-        speeds,
         losses,
         sources,
         backends,

@@ -248,6 +248,12 @@ def test_commands_that_encode_take_a_backend(command: str) -> None:
     assert "--backend" in {option for parameter in found.params for option in parameter.opts}
 
 
+@pytest.mark.parametrize("group", [(), ("index",), ("prompt",), ("evaluate",), ("analyse",), ("data",), ("cache",)])
+def test_the_list_of_commands_cuts_no_sentence_short(group: tuple[str, ...], relvec: Relvec) -> None:
+    shown = relvec(*group, "--help").out
+    assert "..." not in shown.partition("Commands:")[2]
+
+
 def test_a_bracket_in_a_help_text_is_not_taken_for_markup(relvec: Relvec) -> None:
     """Help texts are markup to rich, which swallows a plain `[h]`."""
     said = dict(help_texts(typer.main.get_command(make_app())))

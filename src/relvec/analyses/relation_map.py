@@ -185,6 +185,7 @@ def draw_map(found: RelationMap, path: str | Path, labels_per_relation: int = 3)
         title = f"Relation vectors of {found.system} ({METHODS[found.method]})"
         axes.set_title(title, loc="left", fontsize=8, color=_FAINT)
         canvas.draw()  # settles where the points lie on the picture
+        figure.set_layout_engine("none")  # and they stay there
         labels = _Labels(axes, axes.transData.transform(found.coordinates), of_relation)
         unnamed = [
             number
@@ -195,12 +196,13 @@ def draw_map(found: RelationMap, path: str | Path, labels_per_relation: int = 3)
             any(labels.place(":".join(found.pairs[each]), np.array([each]), 7.5, _INK) for each in turn)
         if unnamed:
             handles = [axes.collections[number] for number in unnamed]
-            figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize=8, handletextpad=0.3)
+            beside: Any = {"loc": "upper left", "bbox_to_anchor": (1, 1)}
+            figure.legend(handles=handles, frameon=False, fontsize=8, handletextpad=0.3, **beside)
         metadata: dict[str, Any] = (
             {"Date": None, "Creator": None} if Path(path).suffix.lower() == ".svg" else {"Software": None}
         )
         with written_whole(path) as partial:
-            figure.savefig(partial, metadata=metadata)
+            figure.savefig(partial, metadata=metadata, bbox_inches="tight")
 
 
 def _colour(number: int) -> str:

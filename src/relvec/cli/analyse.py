@@ -10,7 +10,7 @@ from relvec.cli.options import DataDir, Encoder, Jobs, Json, SeedOption, with_sh
 from relvec.cli.output import Table, show
 from relvec.errors import RelvecError, counted, needed_for, one_of
 
-app = typer.Typer(help="Look into a model: relations it never saw, a map of its vectors.", no_args_is_help=True)
+app = typer.Typer(help="Analyse a model: an unseen category, a map of its vectors.", no_args_is_help=True)
 
 
 @app.command("unseen-category")
@@ -28,9 +28,9 @@ def unseen(
     jobs: Jobs = None,
     json: Json = False,
 ) -> None:
-    """Train with and without a category of relations; compare both on lexical relation classification.
+    """Train with and without a category, and compare.
 
-    The same command again resumes an interrupted run.
+    The comparison is on lexical relation classification.     The same command again resumes an interrupted run.
     """
     from relvec.training.recipe import Recipe
 
@@ -54,13 +54,13 @@ def draw_relation_map(
     ] = "bundled",
     relation: Annotated[list[str] | None, typer.Option(help="A relation to draw; may be repeated.")] = None,
     method: Annotated[str, typer.Option(help="pca or tsne.")] = "pca",
-    limit: Annotated[int, typer.Option(min=1, help="The most pairs of a relation.")] = 60,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of pairs per relation.")] = 60,
     seed: SeedOption = 0,
     data_dir: DataDir = None,
     encoder: Encoder,
     json: Json = False,
 ) -> None:
-    """Draw the vectors of some relations in the plane, and write where they lie."""
+    """Plot relation vectors in two dimensions. A .csv holds the coordinates."""
     from relvec.analyses.relation_map import COLUMNS, METHODS, check_picture, draw_map, load_groups, relation_map
     from relvec.model.cached_vectors import ModelVectors
 

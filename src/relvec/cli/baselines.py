@@ -5,7 +5,7 @@ from relvec.cli.output import Table, show
 
 
 def baselines(json: Json = False) -> None:
-    """List the baselines and their settings, for `relvec evaluate --baseline`."""
+    """List the baselines for `relvec evaluate`, and their settings."""
     from relvec.baselines.registry import BASELINES
 
     listed, rows = [], []

@@ -7,12 +7,12 @@ from relvec.cli.output import Table, show
 from relvec.errors import size_text
 from relvec.storage.cache import cache_folder, cache_info, clear_cache
 
-app = typer.Typer(help="Show or empty the cache of computed vectors and scores.", no_args_is_help=True)
+app = typer.Typer(help="Show or clear the cache of computed vectors and scores.", no_args_is_help=True)
 
 
 @app.command()
 def info(json: Json = False) -> None:
-    """Show what the cache holds: vectors by model, likelihoods, counts, fitted classifiers."""
+    """Show what is cached: vectors, likelihoods, counts, classifiers."""
     spaces = [
         {"what": space.name.rpartition(" ")[0] or space.name, "of": space.about, "entries": space.entries}
         | {"megabytes": round(space.value_bytes / 1e6, 1)}
@@ -24,7 +24,7 @@ def info(json: Json = False) -> None:
 
 @app.command()
 def clear() -> None:
-    """Remove all that was computed; fetched models stay. It is computed again when it is needed."""
+    """Delete all cached results; downloaded models stay."""
     spaces = cache_info()
     clear_cache()
     freed = size_text(sum(space.value_bytes for space in spaces))

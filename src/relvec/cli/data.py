@@ -13,12 +13,12 @@ from relvec.data.readers import KINDS
 from relvec.data.sources import DEFAULT_SOURCE, SOURCES, load
 from relvec.io.files import data_folder
 
-app = typer.Typer(help="List the training data by name, or check a dataset.", no_args_is_help=True)
+app = typer.Typer(help="List or check training data.", no_args_is_help=True)
 
 
 @app.command("list")
 def list_sources(json: Json = False) -> None:
-    """List the names of training data and where they come from."""
+    """List the datasets for training, and where they come from."""
     rows: list[dict[str, object]] = []
     for source in SOURCES.values():
         counts = _counts(load(source.name)) if source.package_folder else dict.fromkeys(_counts([]))
@@ -36,15 +36,15 @@ def list_sources(json: Json = False) -> None:
 def check(
     source: Annotated[str, typer.Argument(help="A name, a file, a folder or a hub id.")] = DEFAULT_SOURCE,
     threshold: Annotated[
-        float | None, typer.Option(help="The least score of a positive; by default the 10 best pairs are positive.")
+        float | None, typer.Option(help="The lowest score of a positive; by default the 10 best pairs are positive.")
     ] = None,
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
-    """Count a dataset and look for repeated pairs, contradictions and pairs that the benchmarks have too.
+    """Check a dataset for repeats, contradictions and benchmark pairs.
 
-    The exit code is 1 if there are any. Pairs that a benchmark has in other forms of the words are counted,
-    and listed with --json; training can leave them out.
+    The exit code is 1 if there are any. Pairs that a benchmark has in another inflection are counted, and listed with
+    --json; training can leave them out.
     """
     relations = load(source, data_dir=data_dir, threshold=threshold)
     folder = data_folder(data_dir)

@@ -38,7 +38,7 @@ def distill(
     dry_run: DryRun = False,
     run: Run,
 ) -> None:
-    """Teach a small encoder the vectors of a large one; the same command again resumes an interrupted run."""
+    """Train a small encoder on the vectors of a large one. The same command again resumes an interrupted run."""
     changes: dict[str, Any] = {"data_dir": run.data_dir, "both_directions": not one_direction}
     if exclude_benchmark_pairs:
         from relvec.data.overlap import benchmark_folder

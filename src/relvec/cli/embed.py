@@ -7,13 +7,10 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import BatchEncoder, Json, start_quickly, with_shared_options
+from relvec.cli.options import FEW, BatchEncoder, Json, start_quickly, with_shared_options
 from relvec.cli.output import facts_table, show
 from relvec.errors import RelvecError, counted
 from relvec.io.tables import read_pairs_and_columns
-
-FEW = 200
-"""So many pairs are worth the wait for torch, which may find a GPU."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +21,14 @@ class Sharding:
         int | None, typer.Option(min=1, help="About how many shards; by default one for 16,384 rows.")
     ] = None
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes or Ray actors that encode shards; by default one a core.")
+        int | None, typer.Option(min=1, help="Processes or Ray actors that encode shards; by default one per core.")
     ] = None
-    runner: Annotated[str, typer.Option(help="Who encodes shards: local (processes) or ray.")] = "local"
+    runner: Annotated[str, typer.Option(help="What encodes shards: local (processes) or ray.")] = "local"
     ray_address: Annotated[
-        str | None, typer.Option(help="The Ray cluster, or auto; by default one of this machine's cores.")
+        str | None, typer.Option(help="The Ray cluster, or auto; by default a new one on this machine.")
     ] = None
     strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at a bad row of a shard instead of telling it in errors.jsonl.")
+        bool, typer.Option("--strict", help="Stop at the first bad row instead of listing bad rows in errors.jsonl.")
     ] = False
 
 
@@ -54,11 +51,11 @@ def embed(
     ],
     *,
     encoder: BatchEncoder,
-    normalize: Annotated[bool, typer.Option("--normalize", help="Make every vector of length 1.")] = False,
+    normalize: Annotated[bool, typer.Option("--normalize", help="Scale every vector to length 1.")] = False,
     sharding: Sharding,
     json: Json = False,
 ) -> None:
-    """Write the relation vectors of pairs to a file, or of many files to a folder of shards; both resume."""
+    """Write relation vectors to a file, or to a folder of shards. The same command again resumes an interrupted run."""
     if not Path(output).suffix or output.endswith("/") or Path(output).is_dir():
         _embed_files(pairs, output, encoder, normalize, sharding, json)
         return

@@ -148,7 +148,7 @@ def analogy(
     ] = None,
     run: EvaluationRun,
 ) -> None:
-    """Accuracy on analogy questions: SAT, U2, U4, Google, BATS, or `bundled`, the project's own."""
+    """Accuracy on analogy questions. Datasets: SAT, U2, U4, Google, BATS, and `bundled`, the project's own."""
     from relvec.evaluation.analogy import AnalogyTask
 
     other = None
@@ -184,7 +184,7 @@ def classification(
     jobs: Jobs = None,
     run: EvaluationRun,
 ) -> None:
-    """F1 on lexical relation classification: BLESS, CogALexV, EVALution, K&H+N, ROOT09."""
+    """F1 on lexical relation classification. Datasets: BLESS, CogALexV, EVALution, K&H+N, ROOT09."""
     if fine_tune and chosen.baseline is not None:
         raise RelvecError("A baseline has no encoder to fine-tune; leave out --fine-tune, or give --model.")
     from relvec.evaluation.classification import ClassificationTask
@@ -201,7 +201,7 @@ def classification(
 @app.command()
 @with_shared_options
 def mapping(chosen: Chosen, *, dataset: Datasets = None, run: EvaluationRun) -> None:
-    """Accuracy on relation mapping: which term of one domain stands for which of another?"""
+    """Accuracy on relation mapping between two domains of terms."""
     from relvec.evaluation.mapping import MappingTask
 
     run.evaluate([MappingTask()], chosen, dataset or [])
@@ -218,7 +218,7 @@ def loss(
     loss: Annotated[str, typer.Option(help="triplet, infonce, infoloob or contrastive.")] = "triplet",
     run: EvaluationRun,
 ) -> None:
-    """Loss on the held-out pairs of training data, to choose prompts and recipes by."""
+    """Loss on held-out pairs, for choosing prompts and recipes."""
     from relvec.evaluation.validation_loss import LossTask
 
     run.evaluate([LossTask(loss=loss)], Chosen(model, template, pooling), [data])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.options import BatchEncoder, Encoder, Json, start_quickly, with_shared_options
+from relvec.cli.options import FEW, BatchEncoder, Encoder, Json, start_quickly, with_shared_options
 from relvec.cli.output import Table, pair_json, show
 from relvec.errors import RelvecError
 from relvec.io.tables import TABLES, kind_of, read_pairs, tsv_cell
@@ -21,7 +21,6 @@ UNRELATED = 0.5
 """Below this probability of any relation at all, the answer is that there is none."""
 
 SHOWN_EXAMPLES = 3
-FEW = 200
 
 COLUMNS = ("head", "tail", "relation", "probability", "related", "sentence")
 
@@ -43,9 +42,10 @@ def explain(
     encoder: BatchEncoder,
     json: Json = False,
 ) -> None:
-    """Say in words how two words are related, what several pairs have in common, or how each pair of a file is related.
+    """Say in words how two words are related.
 
-    The probability of a relation is that of a pair which is as likely to be related as not, before it is looked at.
+    Of several pairs, it says what they have in common; of a file, how each pair is related. Probabilities assume that
+    half of all pairs are related.
     """
     if len(pairs) == 1 and (pairs[0] == "-" or kind_of(pairs[0]) in TABLES or Path(pairs[0]).is_file()):
         _explain_file(pairs[0], output, encoder, catalogue, json)
@@ -133,7 +133,7 @@ def relations(
     encoder: Encoder,
     json: Json = False,
 ) -> None:
-    """Browse the catalogue of relations: definitions, categories, examples."""
+    """Browse the catalogue of relations: definitions and examples."""
     from relvec.data.sources import DEFAULT_SOURCE, load
     from relvec.naming.entries import bundled_groups, entries_of
 
@@ -166,7 +166,7 @@ def _mentions(relation: "RatedRelation", word: str) -> bool:
 
 @with_shared_options
 def find(
-    definition: Annotated[str, typer.Argument(help='A relation in words, as in "X is a tool used by Y".')],
+    definition: Annotated[str, typer.Argument(help='A relation in words, such as "X is a tool used by Y".')],
     *,
     words: Annotated[str | None, typer.Option(help="Only pairs with one of these words, separated by commas.")] = None,
     k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many pairs.")] = 10,
@@ -174,9 +174,10 @@ def find(
     encoder: Encoder,
     json: Json = False,
 ) -> None:
-    """Find the pairs of an index that stand in a relation said in words.
+    """Find pairs of an index by a description of their relation.
 
-    The definition is matched with those of the catalogue, and pairs are ranked by how probable those relations are.
+    The description is matched with the definitions in the catalogue; pairs are ranked by the probability of the best
+    matches.
     """
     start_quickly()
     from relvec.index import PairIndex

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.options import BatchEncoder, Encoder, Json, PairsFile, with_shared_options
+from relvec.cli.options import FEW, BatchEncoder, Encoder, Json, PairsFile, with_shared_options
 from relvec.cli.output import facts_table, show
 from relvec.errors import RelvecError, counted
 from relvec.index.kinds import KINDS, check_kind
@@ -16,7 +16,7 @@ from relvec.pairs import Pair
 if TYPE_CHECKING:
     from relvec.model.cached_vectors import Prepared
 
-app = typer.Typer(help="Make, change, import and export indexes of pairs.", no_args_is_help=True)
+app = typer.Typer(help="Build, change, import and export indexes of pairs.", no_args_is_help=True)
 
 ADDRESS = "milvus:FOLDER.db or milvus:http://host:19530/name for one in Milvus"
 Folder = Annotated[str, typer.Argument(help=f"The index folder; {ADDRESS}.")]
@@ -28,18 +28,21 @@ KindOption = Annotated[str, typer.Option(help=f"auto, or one of {', '.join(KINDS
 @app.command()
 @with_shared_options
 def build(
-    pairs: Annotated[str, typer.Argument(help="A file of pairs, - for stdin, or a folder of shards by relvec embed.")],
+    pairs: Annotated[
+        str, typer.Argument(help="A file of pairs, - for stdin, or a folder of shards from relvec embed.")
+    ],
     output: NewFolder,
     *,
     kind: KindOption = "auto",
     dim: Annotated[
-        int | None, typer.Option(help="Keep vectors of so many dimensions, by a projection that is fitted to them.")
+        int | None, typer.Option(help="Reduce vectors to this number of dimensions, by a projection fitted to them.")
     ] = None,
     encoder: BatchEncoder,
 ) -> None:
-    """Encode pairs and index them, or index shards that relvec embed has written; a build that was killed resumes.
+    """Build an index from pairs, or from the shards of relvec embed.
 
-    A column named relation, if there is one, labels the pairs; of several labels of a pair the first is kept.
+    The same command again resumes an interrupted build. A column named relation labels the pairs; a pair keeps its
+    first label.
     """
     from relvec.bulk.manifest import MANIFEST
     from relvec.index import build_index, index_shards
@@ -52,7 +55,7 @@ def build(
         return
     rows = read_related_pairs(pairs)
     check_kind(kind, len(rows))
-    loaded = encoder.load(few_pairs=False)
+    loaded = encoder.load(few_pairs=len(rows) < FEW)
     start = time.perf_counter()
     listed, relations = zip(*rows, strict=True)
     done = build_index(loaded, listed, output, relations=relations, kind=kind, shorter=dim, **encoder.batches)
@@ -63,7 +66,7 @@ def build(
 @app.command()
 @with_shared_options
 def add(index: Folder, pairs: PairsFile, *, encoder: BatchEncoder) -> None:
-    """Append the pairs that an index does not have yet; those that it has keep their labels."""
+    """Add pairs that an index does not have yet. Pairs that it has keep their labels."""
     from relvec.index import extend_index
     from relvec.index.storage import is_milvus, read_meta
 
@@ -71,14 +74,15 @@ def add(index: Folder, pairs: PairsFile, *, encoder: BatchEncoder) -> None:
     if not is_milvus(index):
         read_meta(Path(index))
     listed, relations = zip(*rows, strict=True)
-    added = extend_index(encoder.load(few_pairs=False), listed, index, relations=relations, **encoder.batches)
+    loaded = encoder.load(few_pairs=len(rows) < FEW)
+    added = extend_index(loaded, listed, index, relations=relations, **encoder.batches)
     typer.echo(f"{counted(added, 'pair')} added -> {index}", err=True)
     _report_labels(rows)
 
 
 @app.command()
 def remove(index: Folder, pairs: PairsFile) -> None:
-    """Take pairs out of an index."""
+    """Remove pairs from an index."""
     from relvec.index import PairIndex
 
     rows = read_pairs(pairs)
@@ -119,7 +123,7 @@ def import_(
     kind: KindOption = "auto",
     encoder: Encoder,
 ) -> None:
-    """Make an index of vectors that the model made before."""
+    """Build an index from vectors that the model has computed."""
     from relvec.index import import_index
     from relvec.io.vectors import check_input
 
@@ -143,7 +147,7 @@ def export(
     *,
     encoder: Encoder,
 ) -> None:
-    """Write the pairs of an index and their vectors; those of a compressed index are encoded again."""
+    """Write the pairs and vectors of an index. Pairs of a compressed index are encoded again."""
     from relvec.index import PairIndex, export_index, export_pairs
     from relvec.io.files import check_place
     from relvec.io.vectors import check_output

@@ -14,30 +14,26 @@ from relvec.model.adapter import adapters_and_base, check_beside_base
 from relvec.storage.job import job_of
 from relvec.storage.lock import writing
 
-_COLUMNS = ("name", "kind", "parameters", "download", "speed", "analogies (%)", "here", "source", "description")
+_COLUMNS = ("name", "parameters", "download", "speed", "analogies (%)", "what it is")
 
 
 def models(json: Json = False) -> None:
-    """List the model names that can be used, their size and where they come from."""
+    """List the models: name, size, speed, accuracy."""
     rows = model_rows()
     table = [
         [
             row["name"],
-            row["kind"],
             _millions(row["parameters"], "M"),
-            _millions(row["download"], " MB"),
+            "done" if row["here"] and row["download"] else _millions(row["download"], " MB"),
             None if row["speed"] is None else f"{row['speed']:g}x",
             None if row["analogy_accuracy"] is None else f"{row['analogy_accuracy']:.1f} ({row['scoring']})",
-            "yes" if row["here"] else "no",
-            row["source"],
-            row["description"],
+            f"{row['kind']}: {row['description']}",
         ]
         for row in rows
     ]
-    nothing = [""] * 5
-    saved = "save_pretrained, or the published format"
-    table.append(["<folder>", "either", *nothing, "a saved model of yours", saved])
-    table.append(["<owner/name>", "either", *nothing, "hub", "any encoder or relation model of the hub"])
+    nothing = [""] * 4
+    table.append(["<folder>", *nothing, "a model saved by save_pretrained, or in the published format"])
+    table.append(["<owner/name>", *nothing, "any encoder or relation model of the Hugging Face hub"])
     show(json, rows, Table(_COLUMNS, table))
 
 
@@ -46,7 +42,7 @@ def _millions(number: int, unit: str) -> str | None:
 
 
 def fetch(model: Annotated[str, typer.Argument(help="A model name or a hub id.")]) -> None:
-    """Download a model now, so that later calls need no network; print its folder."""
+    """Download a model, for use without a network; print its folder."""
     folder = resolve(model)
     adapters_and_base(folder)  # fetches the base of an adapter
     typer.echo(str(folder))
@@ -59,7 +55,7 @@ def merge(
         int, typer.Option(min=0, help="Write an adapter of this rank over the base; 0 for plain weights.")
     ] = 0,
 ) -> None:
-    """Write a model as plain weights that load anywhere, or the mean of several; with --lora, as a small adapter."""
+    """Write a model, or the mean of several, as plain weights. With --lora, write a small adapter instead."""
     from relvec.model.merging import average
     from relvec.model.torch_backend import TorchRelBERT
 
@@ -84,7 +80,7 @@ def export(
     onnx: Annotated[bool, typer.Option("--onnx", help="Write a model.onnx for other programs.")] = False,
     int8: Annotated[bool, typer.Option("--int8", help="Weights of one byte: a quarter of the size.")] = False,
 ) -> None:
-    """Write a whole model, without its base: as ONNX for other programs, as int8 to take little room, or as both."""
+    """Write a self-contained model: as ONNX, as int8, or both. ONNX is for other programs, int8 takes less space."""
     if not onnx and not int8:
         raise RelvecError("There is no form to export to; add --onnx or --int8 (`relvec merge` writes plain weights).")
     check_beside_base(model, output, "new model")

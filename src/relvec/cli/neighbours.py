@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Reranker = Annotated[
     str | None,
-    typer.Option(help="A better model than the index's own (--model), to rank 1,000 candidates that this one finds."),
+    typer.Option(help="A better model to rank the 1,000 best candidates of the index's own model (--model)."),
 ]
 Index = Annotated[
     str | None,
@@ -48,7 +48,7 @@ def neighbours(
     encoder: Encoder,
     json: Json = False,
 ) -> None:
-    """Find the pairs of an index whose relation is most like that of the given pairs."""
+    """Find pairs of an index that are related like the given ones."""
     query = [parse_pair(pair) for pair in pairs]
     start_quickly()
     from relvec.index import PairIndex
@@ -63,12 +63,12 @@ def neighbours(
         {**pair_json(pair), "score": score, "relation": label or None, "in_words": text}
         for (pair, score, label), text in zip(found, texts, strict=True)
     ]
-    shown = {"pair": "pair", "score": "similarity", "relation": "relation", "in_words": "in words"}
-    columns = [name for name in shown if name in ("pair", "score") or any(row[name] for row in rows)]
+    optional = [name for name in ("relation", "in_words") if any(row[name] for row in rows)]
+    columns = ["pair", "score", *optional]
     table = [[f"{row[name]:.3f}" if name == "score" else row[name] for name in columns] for row in rows]
     names = [":".join(pair) for pair in query]
-    title = f"related as {', '.join(names)}"
-    show(json, {"query": names, "neighbours": rows}, Table([shown[name] for name in columns], table, title))
+    title = f"related like {', '.join(names)}"
+    show(json, {"query": names, "neighbours": rows}, Table([name.replace("_", " ") for name in columns], table, title))
 
 
 @with_shared_options
@@ -78,7 +78,7 @@ def complete(
     k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many words.")] = 10,
     index: Index = None,
     word_vectors: Annotated[
-        Path | None, typer.Option(help="A word2vec or GloVe file that gives more candidates: words near c.")
+        Path | None, typer.Option(help="A word2vec or GloVe file, for more candidates: words near c.")
     ] = None,
     reranker: Reranker = None,
     encoder: Encoder,

@@ -24,26 +24,29 @@ def check_device(device: str | None) -> str | None:
     return device
 
 
+FEW = 200
+"""So many pairs are worth the wait for torch, which may find a GPU."""
+
 Model = Annotated[str, typer.Option("--model", "-m", help="A model name, a folder or a hub id.")]
 Device = Annotated[
-    str | None, typer.Option(callback=check_device, help="cpu, cuda or mps; by default the fastest there is.")
+    str | None, typer.Option(callback=check_device, help="cpu, cuda or mps; by default the fastest available.")
 ]
 _BACKENDS = ", ".join(f"{backend.name} ({backend.help})" for backend in BACKENDS.values())
 BackendOption = Annotated[str, typer.Option(help=f"auto, {_BACKENDS}.")]
 Dtype = Annotated[
     str,
-    typer.Option(help="float32; or bfloat16 (torch) and int8 (onnx), faster where the hardware has them, less exact."),
+    typer.Option(help="float32; or bfloat16 (torch) and int8 (onnx): faster where supported, less exact."),
 ]
 PairsFile = Annotated[
     str, typer.Argument(help="A .csv, .tsv, .jsonl or .parquet file, lines of head:tail, or - for stdin.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Decides every random choice.")]
 DataDir = Annotated[
     Path | None, typer.Option(help="The folder with the datasets; by default $RELVEC_DATA, else the hub.")
 ]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Classifiers trained at once; by default one a core.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and print the size of the run.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Classifiers trained at once; by default one per core.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and print the size of the run; run nothing.")]
 
 
 @dataclass(frozen=True)

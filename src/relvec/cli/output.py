@@ -63,7 +63,8 @@ def _print(table: Table) -> None:
         return
     printed = rich.Table(title=table.title, title_justify="left")
     for place, column in enumerate(table.columns):
-        printed.add_column(column, justify="right" if _is_numeric([row[place] for row in rows]) else "left")
+        justify: Any = "right" if _is_numeric([row[place] for row in rows]) else "left"
+        printed.add_column(column, justify=justify, overflow="fold")  # no word is cut off
     for row in rows:
         printed.add_row(*row)
     console.print(printed)

@@ -12,7 +12,7 @@ from relvec.io.files import expanded
 from relvec.learned_prompts.settings import AnySettings, AutoPromptSettings, PromptSettings, PTuningSettings, Subject
 from relvec.prompts.learned import Lengths, PromptResult, parse_grid
 
-app = typer.Typer(help="Choose a manual template, or learn a prompt: AutoPrompt, P-tuning.", no_args_is_help=True)
+app = typer.Typer(help="Choose a manual template, or learn a prompt.", no_args_is_help=True)
 
 LengthsOption = Annotated[str, typer.Option("--lengths", help="Triggers before, between and after the two words.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The folder for the prompt; `relvec train` takes it.")]
@@ -26,7 +26,7 @@ def manual(
     pooling: Annotated[str, typer.Option(help="average, average_no_mask or mask.")] = "average",
     run: Run,
 ) -> None:
-    """The validation loss of the paper's five manual templates, before any fine-tuning."""
+    """Compare the five manual templates by validation loss. Nothing is fine-tuned."""
     relations = subject.relations(run.data_dir)
     from relvec.learned_prompts.objective import manual_losses
 
@@ -43,7 +43,7 @@ def manual(
 def autoprompt(
     output: Output, subject: Subject, *, lengths: LengthsOption = "8,2,2", settings: AutoPromptSettings, run: Run
 ) -> None:
-    """Search vocabulary tokens around the words by gradient; the same command again resumes an interrupted run."""
+    """Search vocabulary tokens for a prompt, guided by gradients. The same command again resumes an interrupted run."""
     _learn("autoprompt", output, subject, lengths, settings, run)
 
 
@@ -52,7 +52,7 @@ def autoprompt(
 def ptuning(
     output: Output, subject: Subject, *, lengths: LengthsOption = "8,2,2", settings: PTuningSettings, run: Run
 ) -> None:
-    """Train the embeddings of new tokens around the words; the same command again resumes an interrupted run."""
+    """Train embeddings of new tokens for the prompt. The same command again resumes an interrupted run."""
     _learn("ptuning", output, subject, lengths, settings, run)
 
 
@@ -69,7 +69,7 @@ def search(
     settings: AnySettings,
     run: Run,
 ) -> None:
-    """Learn a prompt for each of several lengths; the best is that with the lowest validation loss."""
+    """Learn prompts of several lengths. The one with the lowest validation loss is the best."""
     grid, output = parse_grid(lengths), expanded(output)
     given = settings.model_dump(exclude_unset=True)
     from relvec.learned_prompts.grid import checked_settings, prompt_folder

@@ -17,7 +17,7 @@ def report(
     no_figures: Annotated[bool, typer.Option("--no-figures", help="Write tables only.")] = False,
     json: Json = False,
 ) -> None:
-    """Write tables and figures of all saved results, beside the published numbers."""
+    """Write tables and figures of results beside the published ones."""
     with needed_for("A report"):
         from relvec.report.formats import as_json, text_rows
         from relvec.report.page import write_report

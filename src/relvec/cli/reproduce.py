@@ -51,9 +51,9 @@ def reproduce(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Run the paper's experiments, and compare every number with the published one.
+    """Run the paper's experiments and compare every number.
 
-    The same command again goes on where it was stopped. A step that fails does not keep others from running.
+    The same command again resumes an interrupted run. A step that fails does not stop the others.
     """
     with needed_for("Reproducing the paper", "all"):
         import accelerate  # noqa: F401

@@ -42,7 +42,7 @@ def serve(
     ] = [],  # noqa: B006
     log_words: Annotated[bool, _option("LOG_WORDS", "Also log what clients send.", "--log-words")] = False,
 ) -> None:
-    """Answer over HTTP: a page for people at /, an API for programs at /docs. RELVEC_API_KEY holds the key, if any."""
+    """Serve a web page at / and an HTTP API, documented at /docs. RELVEC_API_KEY holds the key, if any."""
     with needed_for("relvec serve"):
         from relvec.serve.app import Limits
         from relvec.serve.batching import Batching

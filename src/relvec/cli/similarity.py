@@ -20,13 +20,13 @@ def similarity(
     encoder: Encoder,
     json: Json = False,
 ) -> None:
-    """Rank pairs by how alike their relation is to that of the first pair."""
+    """Rank pairs by how similar their relation is to the first one."""
     query, others = _first_and_rest(pairs, "Only one pair was given; add at least one to compare it with.")
     found = encoder.load().rank(query, others, scoring=scoring)  # type: ignore[arg-type]  # the model checks it
     rows = [(pair, score) for pair, score in found if isinstance(pair, tuple)]
     ranking = [{**pair_json(pair), "score": score} for pair, score in rows]
     table = [[":".join(pair), f"{score:.3f}"] for pair, score in rows]
-    title = f"related as {':'.join(query)} is"
+    title = f"related like {':'.join(query)}"
     show(json, {"query": ":".join(query), "ranking": ranking}, Table(["pair", "similarity"], table, title))
 
 
@@ -38,7 +38,7 @@ def solve(
     encoder: Encoder,
     json: Json = False,
 ) -> None:
-    """Answer an analogy question: which choice is related as the stem (the first pair) is?"""
+    """Answer an analogy question; the first pair is the stem."""
     stem, choices = _first_and_rest(pairs, "The question has no choices; give them after the stem.")
     solution = encoder.load().solve(stem, choices, scoring=scoring)  # type: ignore[arg-type]
     names = [":".join(choice) for choice in choices]
@@ -49,7 +49,7 @@ def solve(
         ["->" if index == solution.answer else "", name, f"{score:.3f}"]
         for index, (name, _, score) in enumerate(scored)
     ]
-    show(json, answer, Table(["", "choice", "similarity"], rows, f"{':'.join(stem)} is as"))
+    show(json, answer, Table(["", "choice", "similarity"], rows, f"related like {':'.join(stem)}"))
 
 
 def _first_and_rest(texts: list[str], problem: str) -> tuple[Pair, list[Pair]]:

@@ -36,7 +36,7 @@ def train(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Fine-tune a language model on rated pairs; the same command again resumes an interrupted run."""
+    """Fine-tune a language model on rated pairs. The same command again resumes an interrupted run."""
     changes: dict[str, Any] = shown.model_dump(exclude_unset=True)  # type: ignore[attr-defined]
     changes |= named_values(settings or [])
     recipe = (Recipe.from_toml(config) if config else Recipe()).changed(changes)

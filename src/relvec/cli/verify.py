@@ -31,7 +31,7 @@ def verify(
     path: Annotated[str, typer.Argument(help="A file or folder that relvec has written, or the name of a model.")],
     json: Json = False,
 ) -> None:
-    """Read all that is stored at a place, however deep, and compare it with its checksums."""
+    """Check stored files against their checksums, in subfolders too."""
     rows = [
         {"path": str(place), "compared": count, "state": "whole" if count else "no checksums are stored"}
         for place, count in _compared(path).items()

@@ -190,7 +190,7 @@ BUNDLED_MODELS: dict[str, BundledModel] = {
         BundledModel(
             "relvec-mpnet",
             base="mpnet",
-            description="the default: MPNet tuned on relations",
+            description="the default, MPNet tuned on relations",
             measured=Measured(speed=1, analogy_accuracy=77.7, scoring="bidirectional"),
         ),
         BundledModel(

@@ -78,7 +78,7 @@ KINDS: dict[str, Kind] = {
             True,
             lambda dim, pairs: faiss().IndexFlatIP(dim),
             None,
-            "float32, every pair compared",
+            "float32; compares every pair",
             f"the default up to {SMALL:,} pairs",
         ),
         Kind(
@@ -86,26 +86,26 @@ KINDS: dict[str, Kind] = {
             False,
             _rabitq,
             lambda dim: dim if dim <= 640 else max(640, dim * 5 // 6 // 8 * 8),
-            "one bit a dimension, every pair compared",
-            "the default above: a thirtieth of `flat`'s size",
+            "one bit per dimension; compares every pair",
+            "the default for more pairs: a thirtieth of the size of `flat`",
         ),
         Kind(
             "int8",
             False,
             lambda dim, pairs: faiss().IndexScalarQuantizer(dim, faiss().ScalarQuantizer.QT_8bit, faiss().METRIC_L2),
             lambda dim: max(1, dim // 2),
-            "half the dimensions, a byte each, every pair compared",
-            "by `--kind`: four times `rabitq`'s size, quicker to build",
+            "half the dimensions, one byte each; compares every pair",
+            "four times the size of `rabitq`, faster to build",
         ),
         Kind(
             "ivfpq",
             False,
             _ivfpq,
             lambda dim: 4 * min(96, dim // 4),
-            "product codes in lists, some lists compared",
-            "by `--kind`: quicker to search, slow to build",
+            "product quantization; compares the nearest lists only",
+            "faster to search, slow to build",
         ),
-        Kind("hnsw", True, _hnsw, None, "float32 in a graph", "by `--kind`: larger than `flat`"),
+        Kind("hnsw", True, _hnsw, None, "float32, with a graph", "larger than `flat`"),
     )
 }
 

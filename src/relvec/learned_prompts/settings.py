@@ -15,13 +15,13 @@ class Subject(Settings):
     base: str = setting("mpnet", "the frozen encoder: a name, a folder or a hub id")
     data: list[str] = setting(
         lambda: ["semeval2012"],
-        "semeval2012 (by default), bundled, a file, a folder or a hub dataset; may be repeated",
+        "rated pairs: semeval2012 (default), bundled, a file, a folder or a hub dataset; may be repeated",
     )
-    top: int = setting(TOP, "the best rated pairs of a relation that are positives")
-    bottom: int = setting(BOTTOM, "the worst rated pairs of a relation that are negatives")
-    threshold: float | None = setting(None, "in place of --top and --bottom: the least score of a positive")
+    top: int = setting(TOP, "how many of the best rated pairs of a relation are positives")
+    bottom: int = setting(BOTTOM, "how many of the worst rated pairs of a relation are negatives")
+    threshold: float | None = setting(None, "instead of --top and --bottom: the lowest score of a positive")
     exclude_benchmark_pairs: bool = setting(
-        False, "leave out what the benchmarks of --data-dir have", "--exclude-benchmark-pairs"
+        False, "leave out pairs of the benchmarks in --data-dir", "--exclude-benchmark-pairs"
     )
 
     @property
@@ -46,8 +46,8 @@ class Subject(Settings):
 class PromptSettings(Settings):
     """What every method asks for."""
 
-    pooling: str = setting("average", "the mean over which tokens: average or average_no_mask")
-    dtype: str = setting("float32", "the precision: float32, or bfloat16 in half the time where the hardware has it")
+    pooling: str = setting("average", "which tokens are averaged: average or average_no_mask")
+    dtype: str = setting("float32", "the precision: float32, or bfloat16, twice as fast where supported")
     seed: Seed = setting(0, "decides every random choice")
 
 
@@ -62,8 +62,8 @@ class AutoPromptSettings(PromptSettings):
 class PTuningSettings(PromptSettings):
     """How the trigger embeddings are trained."""
 
-    epochs: float = setting(2.0, "how often all training triples are met", gt=0)
-    steps: int | None = setting(None, "how many steps to train, in place of epochs", ge=1)
+    epochs: float = setting(2.0, "passes over all training triples", gt=0)
+    steps: int | None = setting(None, "how many steps to train, instead of epochs", ge=1)
     learning_rate: float = setting(1e-3, "the learning rate", gt=0)
     triples_per_batch: int = setting(64, "triples in a step", ge=1)
     evaluate_every: int = setting(25, "steps between two evaluations and checkpoints", ge=1)

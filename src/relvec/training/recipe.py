@@ -26,66 +26,66 @@ class Recipe(Settings):
     """
 
     base: Place = setting("mpnet", "the encoder, or the relation model, to start from: a name, a folder or a hub id")
-    data: Texts = setting(lambda: ["bundled"], "rated pairs by name, file, folder or hub id, taken together")
-    template: str = setting("[h] <mask> [t]", "1 to 5 for the paper's, or a text with `[h]`, `[t]` and `<mask>`")
+    data: Texts = setting(lambda: ["bundled"], "rated pairs: one or more names, files, folders or hub ids")
+    template: str = setting(
+        "[h] <mask> [t]", "1 to 5 for the paper's templates, or a text with `[h]`, `[t]` and `<mask>`"
+    )
     pooling: str = setting("mask", f"the tokens that are averaged: {', '.join(POOLINGS)}")
-    layers: int = setting(0, "keep so many of the lowest layers of the base; 0 keeps all", ge=0)
+    layers: int = setting(0, "how many of the lowest layers of the base to keep; 0 keeps all", ge=0)
     prompt: Place = setting("", "the folder of a learned prompt, which then decides base, template and pooling")
 
     loss: str = setting("contrastive", f"the loss: {', '.join(LOSSES)}")
     loss_settings: dict[str, Any] = setting(dict, "settings of the loss by name")
     relations_per_batch: int = setting(24, "without triples: relations in a step", ge=2)
-    positives_per_relation: int = setting(4, "without triples: positives of each in a step", ge=2)
-    negatives_per_relation: int = setting(1, "without triples: hard negatives of each in a step", ge=0)
+    positives_per_relation: int = setting(4, "without triples: positives per relation in a step", ge=2)
+    negatives_per_relation: int = setting(1, "without triples: hard negatives per relation in a step", ge=0)
     scrambled_negatives_per_relation: int = setting(
-        0, "without triples: more negatives of each in a step, made by scrambling its own positives", ge=0
+        0, "without triples: negatives per relation made by scrambling its positives", ge=0
     )
     flip_relations: bool = setting(
-        False, "without triples: half of the time, the pairs of a relation with a direction are turned round"
+        False, "without triples: reverse all pairs of an asymmetric relation half of the time"
     )
-    parents: bool = setting(False, "without triples: categories of several relations count as relations too")
-    triples_per_batch: int = setting(
-        16, "with triples: triples in a step, to which those within the batch are added", ge=2
-    )
+    parents: bool = setting(False, "without triples: use categories of several relations as relations, too")
+    triples_per_batch: int = setting(16, "with triples: triples in a step; in-batch triples are added to them", ge=2)
 
     lora_rank: int = setting(16, "the rank of the adapter; 0 trains all weights", "--lora", ge=0, le=4096)
     frozen_layers: int = setting(
-        0, "the embeddings and so many lowest layers stay as they are; needs `lora_rank` 0", ge=0
+        0, "freeze the embeddings and this many of the lowest layers; needs `lora_rank` 0", ge=0
     )
-    steps: int = setting(150, "how many steps to train, unless `epochs` says it", ge=0)
-    epochs: float = setting(0.0, "if above 0, how often all relations or triples are met, in place of `steps`", ge=0)
+    steps: int = setting(150, "how many steps to train, unless `epochs` is set", ge=0)
+    epochs: float = setting(0.0, "if above 0: passes over all relations or triples, instead of `steps`", ge=0)
     learning_rate: float = setting(
         lambda known: 1e-3 if known["lora_rank"] else 3e-5,
-        "the highest learning rate; unless given, 3e-5 if `lora_rank` is 0",
+        "the peak learning rate; the default is 3e-5 if `lora_rank` is 0",
         gt=0,
     )
-    warmup_steps: int = setting(10, "over how many steps the learning rate rises", ge=0)
+    warmup_steps: int = setting(10, "warm-up steps of the learning rate", ge=0)
     schedule: Literal["linear", "constant", "cooldown"] = setting(
         "linear",
         "`linear`: the learning rate falls to nearly 0; `constant`: it stays; `cooldown`: it falls over the last third",
     )
     weight_decay: float = setting(0.01, "the weight decay of AdamW", ge=0)
-    max_gradient_norm: float = setting(1.0, "longer gradients are cut to this length", gt=0)
-    dropout: bool = setting(True, "whether the encoder drops units in training")
+    max_gradient_norm: float = setting(1.0, "gradients are clipped to this norm", gt=0)
+    dropout: bool = setting(True, "use the encoder's dropout in training")
     pairs_per_forward: int = setting(256, "pairs encoded at once; a larger batch is encoded in chunks", ge=1)
     mixed_precision: Literal["no", "bf16"] = setting("no", "`bf16` computes in half precision; weights stay float32")
     base_dtype: Literal["float32", "bfloat16"] = setting(
-        "float32", "how the base is held; `bfloat16` needs `lora_rank`, whose weights stay float32"
+        "float32", "precision of the base; `bfloat16` needs `lora_rank`, and the adapter stays float32"
     )
 
     top: int = setting(10, "how many of the best rated pairs of a relation are positives")
     bottom: int = setting(10, "how many of the worst rated pairs of a relation are negatives")
-    threshold: _MaybeNumber = setting(None, "in place of `top` and `bottom`: the least score of a positive")
+    threshold: _MaybeNumber = setting(None, "instead of `top` and `bottom`: the lowest score of a positive")
     exclude_categories: Texts = setting(list, "a category to leave out", "--exclude-category")
     exclude_relations: Texts = setting(list, "a relation to leave out", "--exclude-relation")
     exclude_benchmark_pairs: bool = setting(
         False, "leave out benchmark pairs, in any form (needs `--data-dir` or `RELVEC_DATA`)"
     )
-    train_on_held_out: bool = setting(False, "train on the relations that are kept for the own questions too")
+    train_on_held_out: bool = setting(False, "also train on the relations kept for the project's own questions")
 
-    validation_relations: int = setting(0, "how many relations the validation loss is taken of; 0 takes all", ge=0)
-    evaluate_every: int = setting(50, "steps from one evaluation, and checkpoint, to the next", ge=1)
-    patience: int = setting(0, "stop after so many evaluations without a lower loss; 0 trains to the end", ge=0)
+    validation_relations: int = setting(0, "how many relations the validation loss uses; 0 uses all", ge=0)
+    evaluate_every: int = setting(50, "steps between evaluations; each writes a checkpoint", ge=1)
+    patience: int = setting(0, "stop after this many evaluations without a lower loss; 0 trains to the end", ge=0)
     seed: Seed = setting(0, "decides every random choice")
 
     @model_validator(mode="after")
