@@ -33,7 +33,9 @@ def check_same_model(
     """Refuse a model that gives the pairs other vectors; `what` holds the known ones."""
     alike = likeness(model, pairs, vectors)
     if not alike >= least:  # nan is not alike
-        seen = f"{vectors.shape[1]} dimensions and {model.dim}, cosine {alike:.4f} on {len(pairs)} pairs"
+        seen = f"cosine {alike:.4f} on {len(pairs)} pairs"
+        if vectors.shape[1] != model.dim:
+            seen = f"{vectors.shape[1]} dimensions where it makes {model.dim}"
         raise RelvecError(
             f"{what} holds vectors of another model than {model.name} ({seen}); "
             "use the model that made them, with its own prompt and pooling."
