@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -58,32 +57,17 @@ def test_every_manual_template_encodes(any_folder: Path, template: int) -> None:
     np.testing.assert_allclose(model.encode(pairs), one_by_one(model, pairs), atol=2e-5)
 
 
-def test_vectors_are_float32_in_the_callers_order(tiny: TorchRelBERT) -> None:
+def test_vectors_are_float32_rows_in_the_callers_order_and_a_lone_pair_gives_one_vector(tiny: TorchRelBERT) -> None:
     vectors = tiny.encode(PAIRS)
     assert vectors.dtype == np.float32
-    assert vectors.shape == (5, tiny.dim)
     np.testing.assert_array_equal(vectors[0], vectors[4])
     np.testing.assert_allclose(vectors[::-1], tiny.encode(PAIRS[::-1]), atol=1e-6)
+    for pairs, shape in ((PAIRS, (5, 16)), ([], (0, 16)), (PAIRS[:1], (1, 16)), (PAIRS[0], (16,)), (["a", "b"], (16,))):
+        assert tiny.encode(pairs).shape == shape
 
 
 def test_reversed_pair_gets_another_embedding(tiny: TorchRelBERT) -> None:
     assert tiny.similarity(("Paris", "France"), ("France", "Paris")) < 0.999
-
-
-def test_a_lone_pair_gives_a_vector(tiny: TorchRelBERT) -> None:
-    assert tiny.encode(("Paris", "France")).shape == (tiny.dim,)
-    assert tiny.encode(["Paris", "France"]).shape == (tiny.dim,)
-    assert tiny.encode([("Paris", "France")]).shape == (1, tiny.dim)
-
-
-def test_no_pairs_give_no_rows(tiny: TorchRelBERT) -> None:
-    assert tiny.encode([]).shape == (0, tiny.dim)
-
-
-def test_generators_and_frames_are_encoded_as_lists_are(tiny: TorchRelBERT) -> None:
-    expected = tiny.encode(PAIRS)
-    np.testing.assert_array_equal(tiny.encode(pair for pair in PAIRS), expected)
-    np.testing.assert_array_equal(tiny.encode(pd.DataFrame(PAIRS, columns=["head", "tail"])), expected)
 
 
 def test_distinct_pairs_are_encoded_once_without_extra_padding(
@@ -170,11 +154,6 @@ def test_a_pair_that_just_fits_has_a_position_for_every_token(any_folder: Path) 
     assert np.isfinite(model.encode((word, "b"))).all()
 
 
-def test_mask_pooling_needs_a_mask(tiny_folder: Path) -> None:
-    with pytest.raises(RelvecError, match="needs a <mask>"):
-        TorchRelBERT.from_pretrained(tiny_folder, template="[h] and [t]", pooling="mask")
-
-
 @pytest.mark.parametrize(
     ("option", "message"),
     [
@@ -182,6 +161,7 @@ def test_mask_pooling_needs_a_mask(tiny_folder: Path) -> None:
         ({"device": "toaster"}, "cannot be used here"),
         ({"dtype": "int3"}, "Unknown dtype"),
         ({"pooling": "max"}, "Unknown pooling"),
+        ({"template": "[h] and [t]", "pooling": "mask"}, "needs a <mask>"),
         ({"template": "no slots"}, "no slot"),
     ],
 )
@@ -259,11 +239,9 @@ class TestSolve:
         assert solution.answer == int(np.argmax(expected))
         assert solution.choice == self.CHOICES[solution.answer]
 
-    def test_unknown_scoring_is_refused(self, tiny: TorchRelBERT) -> None:
+    def test_an_unknown_scoring_and_a_question_without_choices_are_refused(self, tiny: TorchRelBERT) -> None:
         with pytest.raises(RelvecError, match="forward, reverse, bidirectional"):
             tiny.solve(self.STEM, self.CHOICES, scoring="sideways")  # type: ignore[arg-type]
-
-    def test_a_question_without_choices_is_refused(self, tiny: TorchRelBERT) -> None:
         with pytest.raises(RelvecError, match="at least one"):
             tiny.solve(self.STEM, [])
 
