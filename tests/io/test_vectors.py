@@ -146,14 +146,6 @@ def test_bad_files_are_one_sentence(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value), name
 
 
-@pytest.mark.parametrize(
-    ("name", "message"), [("v.doc", "end its name in"), ("nowhere/v.npz", "no folder"), ("", "is a folder")]
-)
-def test_an_impossible_output_is_refused(tmp_path: Path, name: str, message: str) -> None:
-    with pytest.raises(RelvecError, match=message):
-        check_output(tmp_path / name)
-
-
 @pytest.mark.parametrize("ending", FORMATS)
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path, ending: str) -> None:
     def full(start: int, stop: int) -> Vectors:

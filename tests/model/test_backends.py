@@ -104,6 +104,7 @@ def missing_tensor(folder: Path) -> None:
         (missing_tensor, "lack encoder"),
         (lambda folder: (folder / "config.json").write_text("{"), "describes no encoder"),
         (lambda folder: set_config(folder, relbert_config={"template": 3}), "template is 3; give a text"),
+        (lambda folder: set_config(folder, relbert_config={"training": "long ago"}), "'long ago'; give values by name"),
         (lambda folder: (folder / "tokenizer.json").write_text("{}"), "The tokenizer in .* cannot be read"),
         (lambda folder: set_config(folder, relbert_config={"aggregation_mode": "max"}), "Unknown pooling"),
     ],

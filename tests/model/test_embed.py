@@ -112,10 +112,12 @@ def test_no_more_than_a_few_vectors_are_in_memory(
     assert max(taken) == 2
 
 
-@pytest.mark.parametrize("name", ["v.doc", "v", "nowhere/v.npz", ""])
+@pytest.mark.parametrize(
+    ("name", "message"), [("v.doc", "end its name in"), ("nowhere/v.npz", "no folder"), ("", "is a folder")]
+)
 def test_an_impossible_output_is_refused_before_encoding(
-    tiny: RelBERT, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+    tiny: RelBERT, tmp_path: Path, name: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tiny, "encode", lambda *_, **__: pytest.fail("encoded in vain"))
-    with pytest.raises(RelvecError):
+    with pytest.raises(RelvecError, match=message):
         embed_to_file(tiny, PAIRS, tmp_path / name)
