@@ -18,7 +18,6 @@ QUICK = ["--steps", "3", "--batch-size", "8", "--evaluate-every", "1"]
 @pytest.fixture(autouse=True)
 def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELVEC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("RELVEC_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
 
 

@@ -181,7 +181,6 @@ def test_what_cannot_be_trained_is_one_line_and_exit_code_2(
     message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("RELVEC_DATA", raising=False)
     base = [] if "--base" in arguments else ["--base", tiny_folder]
     words = [str(data) if word == "DATA" else word for word in arguments]
     assert message in refused("train", *words, *base, "-o", tmp_path / "model", "--dry-run")
