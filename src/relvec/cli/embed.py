@@ -13,7 +13,7 @@ from relvec.errors import RelvecError, counted
 from relvec.io.tables import read_pairs_and_columns
 
 FEW = 200
-"""So many pairs are worth the wait for torch, which may find a GPU."""
+"""From this many pairs on, it is worth waiting for torch, which may find a GPU."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def build(
     *,
     kind: KindOption = "auto",
     dim: Annotated[
-        int | None, typer.Option(help="Keep vectors of so many dimensions, by a projection that is fitted to them.")
+        int | None, typer.Option(help="Reduce vectors to this many dimensions, by a projection that is fitted to them.")
     ] = None,
     encoder: BatchEncoder,
 ) -> None:

@@ -68,7 +68,7 @@ def _index(file: Path) -> int:
 def _shards(file: Path) -> int:
     manifest = Manifest.read(str(file.parent))
     sums = {file.parent / shard.output: shard.sha256 for shard in manifest.shards.values()}
-    return check_files(sums, file, f"remove {file} to encode anew", every=True)
+    return check_files(sums, file, f"remove {file} to encode again", every=True)
 
 
 def _sealed(file: Path) -> int:

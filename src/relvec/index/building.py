@@ -40,7 +40,7 @@ def build_index(
 ) -> Prepared:
     """Encode pairs and write their index, unless it is there; `relations` names the relation of each pair.
 
-    With `shorter`, the index keeps vectors of so many dimensions, by a projection that is fitted to them.
+    `shorter` reduces the vectors to this many dimensions, by a projection that is fitted to them.
 
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> build_index(model, [("Paris", "France"), ("Tokyo", "Japan")], "my.index")

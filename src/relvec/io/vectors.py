@@ -233,7 +233,7 @@ def _checked(path: Path, rows: Sequence[Row], vectors: Any) -> PairFile:
         raise RelvecError(f"{path}: the vectors are no lists of numbers of one length; write them all by one model.")
     if not np.isfinite(found).all():
         row = rows[int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])]
-        raise RelvecError(f"{row.where}the vector has a number that is not finite; mend or remove it.")
+        raise RelvecError(f"{row.where}the vector has a number that is not finite; correct or remove it.")
     return PairFile([row.pair() for row in rows], found, [row.relation() for row in rows])
 
 

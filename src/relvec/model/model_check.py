@@ -65,7 +65,7 @@ class ModelCheck(Settings):
         return cls(model=model.name, fingerprint=model.fingerprint, probes=probes)
 
     @property
-    def made_by(self) -> "ModelCheck":
+    def plain(self) -> "ModelCheck":
         """The check alone, without what a subclass stores beside it."""
         return ModelCheck(model=self.model, fingerprint=self.fingerprint, probes=self.probes)
 

@@ -171,7 +171,7 @@ def _connected(path: Path) -> Iterator[sqlite3.Connection]:
         if getattr(error, "sqlite_errorname", "").startswith(_OF_THE_PLACE):
             fix = "free space there, or set RELVEC_CACHE"
             raise RelvecError(f"Cannot use the cache {path} ({error}); {fix}.") from error
-        raise RelvecError(f"The cache {path} is damaged ({error}); remove the file to compute anew.") from error
+        raise RelvecError(f"The cache {path} is damaged ({error}); remove the file to compute again.") from error
 
 
 @contextmanager
