@@ -16,7 +16,7 @@ import sys
 
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {set(EXTRAS)!r}:
+        if name.partition(".")[0] in {sum(EXTRAS.values(), ())!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Blocked())

@@ -7,32 +7,18 @@ from typing import TypeVar
 
 Word = TypeVar("Word", bound=str)
 
-# The extra that brings a package which a plain installation lacks.
+# The packages that each extra brings to a plain installation.
 EXTRAS = {
-    "accelerate": "train",
-    "fastapi": "serve",
-    "gensim": "evaluate",
-    "gguf": "large",
-    "joblib": "evaluate",
-    "matplotlib": "evaluate",
-    "milvus_lite": "milvus",
-    "onnx": "onnx",
-    "onnxruntime": "onnx",
-    "openai": "evaluate",
-    "pandas": "evaluate",
-    "peft": "train",
-    "prometheus_client": "serve",
-    "pyarrow": "parquet",
-    "pymilvus": "milvus",
-    "ray": "ray",
-    "safetensors": "torch",
-    "scipy": "sklearn",
-    "sklearn": "sklearn",
-    "snowballstemmer": "train",
-    "tensorboard": "train",
-    "torch": "torch",
-    "transformers": "torch",
-    "uvicorn": "serve",
+    "evaluate": ("gensim", "joblib", "matplotlib", "openai", "pandas"),
+    "large": ("gguf",),
+    "milvus": ("milvus_lite", "pymilvus"),
+    "onnx": ("onnx", "onnxruntime"),
+    "parquet": ("pyarrow",),
+    "ray": ("ray",),
+    "serve": ("fastapi", "prometheus_client", "uvicorn"),
+    "sklearn": ("scipy", "sklearn"),
+    "torch": ("safetensors", "torch", "transformers"),
+    "train": ("accelerate", "peft", "snowballstemmer", "tensorboard"),
 }
 
 
@@ -77,9 +63,10 @@ def needed_for(what: str, extra: str = "") -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in EXTRAS:
+        bringing = [name for name, packages in EXTRAS.items() if package in packages]
+        if not bringing:
             raise
-        raise RelvecError(f"{what} needs {package}; run pip install 'relvec[{extra or EXTRAS[package]}]'.") from error
+        raise RelvecError(f"{what} needs {package}; run pip install 'relvec[{extra or bringing[0]}]'.") from error
 
 
 @contextmanager

@@ -204,7 +204,7 @@ def test_a_folder_of_another_job_or_model_is_refused(
     with pytest.raises(RelvecError, match=r"vectors holds vectors of another model than tiny-bert"):
         embed(pairs, model=tiny_folders("bert"))
     (tmp_path / "vectors" / "manifest.jsonl").write_text("{}\n")
-    with pytest.raises(RelvecError, match=r"manifest.jsonl is damaged .*; remove it to encode anew"):
+    with pytest.raises(RelvecError, match=r"manifest.jsonl is damaged .*; remove it to encode again"):
         embed(pairs)
 
 

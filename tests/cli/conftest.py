@@ -10,6 +10,11 @@ import pytest
 from relvec.cli.app import main
 
 
+@pytest.fixture(autouse=True)
+def _no_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RELVEC_DATA", raising=False)
+
+
 @dataclass
 class Outcome:
     code: int

@@ -249,13 +249,6 @@ def test_word_vectors_are_classified_with_the_papers_features(
     assert record.metrics["out_of_vocabulary"] == {"train": 0, "valid": 0, "test": 0}
 
 
-def test_results_become_a_report(relvec: Relvec, tiny_folder: Path, data_dir: Path) -> None:
-    relvec("evaluate", "analogy", "--model", tiny_folder, "--data-dir", data_dir)
-    result = relvec("report", "--runs", "runs", "-o", "report", "--no-figures")
-    assert result.code == 0, result.err
-    assert tiny_folder.name in Path("report/results.md").read_text()
-
-
 def test_the_baselines_are_listed(relvec: Relvec) -> None:
     names = {line.split("\t")[0] for line in relvec("baselines").out.splitlines()}
     assert {"random", "pmi", "word-vectors", "pair-vectors", "proportion", "few-shot", "predictions"} <= names

@@ -64,12 +64,9 @@ def test_complete_takes_an_analogy_in_several_spellings(
 ) -> None:
     answer = json.loads(relvec("complete", *analogy, "--index", built, "-m", tiny_folder, "-k", 2, "--json").out)
     assert (answer["pair"], answer["head"], len(answer["words"])) == ("Paris:France", "Tokyo", 2)
-
-
-def test_complete_prints_a_table(relvec: Relvec, tiny_folder: Path, built: Path) -> None:
-    result = relvec("complete", "Paris:France", "::", "Tokyo:?", "--index", built, "-m", tiny_folder)
-    assert result.out.startswith("word\tscore\n")
-    assert "Japan" in result.out
+    table = relvec("complete", *analogy, "--index", built, "-m", tiny_folder).out
+    assert table.startswith("word\tscore\n")
+    assert "Japan" in table
 
 
 def test_pairs_are_added_and_removed(relvec: Relvec, tiny_folder: Path, built: Path, tmp_path: Path) -> None:
@@ -109,11 +106,8 @@ def test_the_bundled_index_is_the_one_that_is_meant(
     assert "5 pairs" in relvec("index", "export", "-o", tmp_path / "pairs-alone.tsv").err
 
 
-@pytest.mark.parametrize("ending", [".txt", ".bin", ".parquet", ".npz"])
-def test_vectors_are_exported_and_imported(
-    relvec: Relvec, tiny_folder: Path, built: Path, tmp_path: Path, ending: str
-) -> None:
-    file = tmp_path / f"vectors{ending}"
+def test_vectors_are_exported_and_imported(relvec: Relvec, tiny_folder: Path, built: Path, tmp_path: Path) -> None:
+    file = tmp_path / "vectors.npz"
     assert "5 pairs, 16 dimensions" in relvec("index", "export", built, "-o", file).err
     result = relvec("index", "import", file, "-o", tmp_path / "again.index", "--model", tiny_folder)
     assert "5 pairs, flat" in result.err

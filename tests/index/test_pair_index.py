@@ -3,7 +3,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -65,6 +64,7 @@ def test_a_reranker_ranks_the_candidates_of_the_index_as_it_would_rank_all_pairs
 
 def test_a_relation_label_keeps_the_others_out(tiny: TorchRelBERT, index: PairIndex) -> None:
     found = index.neighbours(tiny, ("cup", "tea"), 100, relation=["place"])
+    assert found == index.neighbours(tiny, ("cup", "tea"), 100, relation="place")
     assert {neighbour.relation for neighbour in found} == {"place"}
     labelled = [pair for pair, label in zip(PAIRS, LABELS, strict=True) if label == "place"]
     assert len(found) == sum(not {"cup", "tea"} & set(pair) for pair in labelled)
@@ -84,12 +84,8 @@ def test_several_pairs_ask_by_the_mean_of_their_vectors(tiny: TorchRelBERT, inde
     expected = exact(tiny, tiny.encode(examples).mean(axis=0), others, 5)
     assert [found.pair for found in index.neighbours(tiny, examples, 5)] == expected
     assert [found.pair for found in index.neighbours(tiny, Prototype(examples), 5)] == expected
-
-
-def test_a_prototype_among_the_examples_counts_with_all_its_pairs(tiny: TorchRelBERT, index: PairIndex) -> None:
-    capitals = [("Paris", "France"), ("Tokyo", "Japan")]
-    mixed = index.neighbours(tiny, [Prototype(capitals), ("cup", "tea")], 5)
-    assert mixed == index.neighbours(tiny, [*capitals, ("cup", "tea")], 5)
+    mixed = index.neighbours(tiny, [Prototype(examples), ("cup", "tea")], 5)
+    assert mixed == index.neighbours(tiny, [*examples, ("cup", "tea")], 5)
 
 
 @pytest.fixture(scope="session")
@@ -104,15 +100,9 @@ def test_a_compressed_index_is_reranked_exactly(tiny: TorchRelBERT, many_pairs: 
     found = index.neighbours(tiny, query, 10)
     best = exact(tiny, tiny.encode(query), many_pairs, 10)
     assert len(set(best) & {neighbour.pair for neighbour in found}) >= 8
-    for neighbour in found:
-        assert neighbour.score == pytest.approx(tiny.similarity(query, neighbour.pair), abs=1e-5)
-
-
-def test_every_score_is_exact_however_many_are_wanted(tiny: TorchRelBERT, many_pairs: list[Pair]) -> None:
-    index = PairIndex.of(tiny, many_pairs, kind="ivfpq")
-    found = index.neighbours(tiny, ("barista", "coffee"), 60)
-    exact_scores = tiny.similarity(("barista", "coffee"), [neighbour.pair for neighbour in found])
-    np.testing.assert_allclose([neighbour.score for neighbour in found], exact_scores, atol=1e-5)
+    more = index.neighbours(tiny, query, 60)
+    exact_scores = tiny.similarity(query, [neighbour.pair for neighbour in more])
+    np.testing.assert_allclose([neighbour.score for neighbour in more], exact_scores, atol=1e-5)
 
 
 def test_at_most_the_given_number_of_candidates_is_encoded_again(
@@ -169,10 +159,6 @@ def test_last_bits_of_the_weights_do_not_make_another_model(tiny: TorchRelBERT, 
     assert index.neighbours(tiny, ("cup", "tea"), 1)
 
 
-def test_the_same_model_loaded_again_is_accepted(tiny_folder: Path, index: PairIndex) -> None:
-    assert index.neighbours(TorchRelBERT.from_pretrained(tiny_folder), ("cup", "tea"), 1)
-
-
 @pytest.mark.parametrize("kind", ["flat", "rabitq", "ivfpq", "hnsw"])
 def test_an_index_that_grew_and_shrank_answers_as_one_built_at_once(
     tiny: TorchRelBERT, many_pairs: list[Pair], tmp_path: Path, kind: str
@@ -201,11 +187,6 @@ def test_an_index_opened_for_reading_cannot_be_changed(tiny: TorchRelBERT, index
             change()
 
 
-def test_pairs_may_be_a_frame_and_vectors_lists(tiny: TorchRelBERT) -> None:
-    frame, vectors = pd.DataFrame(PAIRS), tiny.encode(PAIRS).tolist()
-    assert PairIndex.of_vectors(frame, vectors, model=tiny).pairs.pairs() == PAIRS
-
-
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("number", [np.nan, np.inf, 1e39])
 @pytest.mark.parametrize("make", [np.asarray, np.ndarray.tolist])
@@ -214,11 +195,6 @@ def test_vectors_that_are_not_finite_are_refused(tiny: TorchRelBERT, number: flo
     vectors[1, 3] = number
     with pytest.raises(RelvecError, match="The vector of ice cream:cone has a number that is not finite"):
         PairIndex.of_vectors([("x", "y"), ("ice cream", "cone")], make(vectors), model=tiny)
-
-
-def test_a_lone_relation_label_is_one_label(tiny: TorchRelBERT) -> None:
-    index = PairIndex.of(tiny, [("Paris", "France"), ("cup", "tea")], relations=["capital", "holds"])
-    assert [found.pair for found in index.neighbours(tiny, ("a", "b"), relation="capital")] == [("Paris", "France")]
 
 
 def test_each_query_of_many_has_the_neighbours_that_it_has_alone(tiny: TorchRelBERT, many_pairs: list[Pair]) -> None:
@@ -239,10 +215,8 @@ def test_bad_requests_are_refused(tiny: TorchRelBERT, index: PairIndex) -> None:
         PairIndex.of(tiny, [])
     with pytest.raises(RelvecError, match="cannot be empty"):
         index.remove(PAIRS)
-    with pytest.raises(RelvecError, match="the relation 'captial'; choose one of place"):
-        index.neighbours(tiny, ("cup", "tea"), relation="captial")
-    with pytest.raises(RelvecError, match="the relation 'captial'; did you mean 'capital'"):
-        PairIndex.of(tiny, PAIRS[:2], relations=["capital"] * 2).neighbours(tiny, ("a", "b"), relation="captial")
+    with pytest.raises(RelvecError, match="the relation 'capital'; build it from a file with a column relation"):
+        PairIndex.of(tiny, PAIRS[:2]).neighbours(tiny, ("a", "b"), relation="capital")
     with pytest.raises(RelvecError, match="There are 1 relations for 2 pairs"):
         PairIndex.of(tiny, PAIRS[:2], relations=["x"])
     with pytest.raises(RelvecError, match="1 of the pairs are given more than once"):

@@ -115,31 +115,13 @@ def test_what_is_no_index_is_named(tmp_path: Path, folder: Path) -> None:
     assert list((tmp_path / "empty").iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}', '{"format": 1, "kind": "flat"}'])
-def test_a_broken_meta_file_is_one_sentence(folder: Path, text: str) -> None:
-    (folder / "meta.json").write_text(text)
+@pytest.mark.parametrize("wrong", ["", "{", "[]", '{"format": 1}', {"probes": "AAA"}, {"kind": "magic"}, {"format": 9}])
+def test_a_broken_meta_file_is_one_sentence(folder: Path, wrong: Any) -> None:
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(wrong if isinstance(wrong, str) else json.dumps({**meta, **wrong}))
     with pytest.raises(RelvecError, match=r"meta\.json cannot be read .*; build the index again") as caught:
         PairIndex.load(folder)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"count": 0},
-        {"probes": "AAA"},
-        {"dim": "wide"},
-        {"version": "x"},
-        {"vectors_bytes": None},
-        {"kind": "magic"},
-        {"format": 99},
-    ],
-)
-def test_a_wrong_value_in_the_meta_file_is_one_sentence(folder: Path, wrong: dict[str, object]) -> None:
-    meta = json.loads((folder / "meta.json").read_text())
-    (folder / "meta.json").write_text(json.dumps({**meta, **wrong}))
-    with pytest.raises(RelvecError, match=r"meta\.json cannot be read .*; build the index again"):
-        PairIndex.load(folder)
 
 
 @pytest.mark.parametrize("name", ["vectors-1.faiss", "pairs-1.npz"])
@@ -150,15 +132,6 @@ def test_a_file_cut_short_is_noticed_before_it_is_mapped(folder: Path, name: str
     with pytest.raises(RelvecError, match=f"{name} is missing or cut short .*; build the index again"):
         PairIndex.load(folder)
     assert not storage.is_finished(folder, "another job")  # so that it can be built again
-
-
-def test_a_changed_byte_among_the_pairs_is_one_sentence(folder: Path) -> None:
-    content = bytearray((folder / "pairs-1.npz").read_bytes())
-    place = content.index(b"words.npy") + len(b"words.npy") + 40
-    content[place : place + 8] = b"\xff" * 8
-    (folder / "pairs-1.npz").write_bytes(content)
-    with pytest.raises(RelvecError, match=r"pairs-1\.npz is not what was stored; build the index again"):
-        PairIndex.load(folder)
 
 
 @pytest.mark.parametrize(
@@ -177,20 +150,14 @@ def test_a_changed_byte_among_the_pairs_is_one_sentence(folder: Path) -> None:
     ],
 )
 def test_a_folder_of_other_things_is_not_written_to(tiny: RelBERT, tmp_path: Path, names: list[str]) -> None:
+    content = "work of years" if names == ["meta.json"] else '{"work": "of years"}'
     for name in names:
-        (tmp_path / name).write_text('{"work": "of years"}')
+        (tmp_path / name).write_text(content)
     for save in (PairIndex.of(tiny, PAIRS).save, lambda folder: build_index(tiny, PAIRS, folder)):
         with pytest.raises(RelvecError, match="exists and is no index"):
             save(tmp_path)
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(names)
-    assert {file.read_text() for file in tmp_path.iterdir()} == {'{"work": "of years"}'}
-
-
-def test_a_broken_json_file_of_others_is_not_replaced(tiny: RelBERT, tmp_path: Path) -> None:
-    (tmp_path / "meta.json").write_text("work of years")
-    with pytest.raises(RelvecError, match="exists and is no index"):
-        PairIndex.of(tiny, PAIRS).save(tmp_path)
-    assert (tmp_path / "meta.json").read_text() == "work of years"
+    assert {file.read_text() for file in tmp_path.iterdir()} == {content}
 
 
 def test_a_save_keeps_what_others_put_beside_an_index(tiny: RelBERT, folder: Path) -> None:
@@ -226,11 +193,3 @@ def test_a_full_disk_is_one_sentence_and_leaves_the_old_version(folder: Path, fu
     with pytest.raises(RelvecError, match=r"^Cannot write .*; .*free space.*\.$"), full_disk():
         index.save(folder)
     assert PairIndex.load(folder).pairs.pairs() == PAIRS
-
-
-def test_without_a_bundled_index_the_error_says_how_to_make_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(storage, "BUNDLED", tmp_path)
-    with pytest.raises(RelvecError, match="make one with `relvec index build`"):
-        PairIndex.load()

@@ -52,14 +52,14 @@ def test_a_large_file_is_read_only_if_it_is_newer_than_its_checksum(
         check_folder(folder)
 
 
+@pytest.mark.parametrize("name", ["vectors-1.faiss", "pairs-1.npz"])
 @pytest.mark.parametrize("place", [60, 150, -20])
-def test_an_index_with_changed_vectors_does_not_load(tiny_folder: Path, tmp_path: Path, place: int) -> None:
+def test_a_changed_index_does_not_load(tiny_folder: Path, tmp_path: Path, name: str, place: int) -> None:
     model = RelBERT.from_pretrained(tiny_folder)
-    meta = PairIndex.of(model, [("Paris", "France"), ("cup", "tea"), ("cats", "dogs")]).save(tmp_path / "index")
-    vectors = meta.vectors_file(tmp_path / "index")
-    data = bytearray(vectors.read_bytes())
+    PairIndex.of(model, [("Paris", "France"), ("cup", "tea"), ("cats", "dogs")]).save(tmp_path / "index")
+    data = bytearray((tmp_path / "index" / name).read_bytes())
     data[place] ^= 1
-    vectors.write_bytes(data)
+    (tmp_path / "index" / name).write_bytes(data)
     with pytest.raises(RelvecError, match="is not what was stored; build the index again"):
         PairIndex.load(tmp_path / "index")
 

@@ -35,12 +35,11 @@ def test_a_base_that_was_itself_trained_is_shown_beside_the_language_model(tiny:
 
 
 @pytest.mark.parametrize("record", [{}, {"base": "/home/me/encoder"}])
-def test_an_unknown_base_or_licence_is_left_out(tiny: RelBERT, record: dict[str, Any]) -> None:
+def test_an_unknown_base_is_left_out_and_a_licence_unless_its_owner_states_it(
+    tiny: RelBERT, record: dict[str, Any]
+) -> None:
     tiny.training_record = record
     assert head(tiny).keys() == {"language", "library_name", "pipeline_tag", "tags"}
-
-
-def test_the_owner_of_a_model_may_state_its_licence(tiny: RelBERT) -> None:
     tiny.training_record = {"license": "mit"}
     assert head(tiny)["license"] == "mit"
 

@@ -81,5 +81,5 @@ def test_what_a_static_model_cannot_do_is_one_sentence(model: StaticRelBERT, tmp
     with pytest.raises(RelvecError, match="static is static: it has no prompt"):
         RelBERT.from_pretrained(tmp_path / "static", template="[h] is [t]")
     (tmp_path / "static" / "vocab.txt").unlink()
-    with pytest.raises(RelvecError, match=r"cannot be read .*; get it anew"):
+    with pytest.raises(RelvecError, match=r"cannot be read .*; get it again"):
         RelBERT.from_pretrained(tmp_path / "static")

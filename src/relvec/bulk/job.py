@@ -126,7 +126,7 @@ def _begun(folder: str, header: JobHeader, model: RelBERT) -> Manifest:
         return Manifest(folder, header)
     found = Manifest.read(folder)
     found.header.check(model, folder)
-    if found.header.as_dict() | header.made_by.as_dict() != header.as_dict():
+    if found.header.as_dict() | header.plain.as_dict() != header.as_dict():
         problem = f"{folder} belongs to a job with other input or other options"
         raise RelvecError(f"{problem}; give the same ones, or choose another output.")
     found.keep_whole()

@@ -21,7 +21,7 @@ MANIFEST = "manifest.jsonl"
 ERRORS = "errors.jsonl"
 
 REST = 20
-"""Saving takes at most one part in so many of the time: with many thousand shards, the files are some MB."""
+"""Saving takes at most 1/20 of the time: with thousands of shards, the files have several MB."""
 
 
 class JobHeader(ModelCheck):
@@ -71,7 +71,7 @@ class Manifest:
         if size_of(address) < 0:
             fix = "make one with `relvec embed pairs/ -o vectors/`"
             raise RelvecError(f"{folder} is no folder of shards (it has no {MANIFEST}); {fix}.")
-        with in_one_sentence(f"{address} is damaged", "remove it to encode anew", *DAMAGE):
+        with in_one_sentence(f"{address} is damaged", "remove it to encode again", *DAMAGE):
             header, *shards = unsealed_lines(read_whole(address).splitlines())
             found = cls(folder, JobHeader(**header))
             found.shards = {shard["part"]: Shard(**shard) for shard in shards}

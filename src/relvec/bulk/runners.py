@@ -16,7 +16,7 @@ from relvec.errors import RelvecError, in_one_sentence, needed_for
 from relvec.model.relation_model import RelBERT
 
 LOST = 3
-"""After so many pools of processes that were lost without one new shard, the job stops."""
+"""The job stops when this many process pools in a row were killed before they finished a shard."""
 
 SECONDS_TO_ANSWER = 10
 SECONDS_TO_TELL = 0.5

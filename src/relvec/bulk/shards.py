@@ -18,10 +18,10 @@ from relvec.pairs import Pair
 from relvec.similarity import Vectors
 
 PAIRS_PER_STEP = 1_024
-"""After so many pairs, progress is told."""
+"""Progress is reported after this many pairs."""
 
 Tell = Callable[[int], object]
-"""Takes the rows that were encoded since the last call; a negative number, if they were lost with their worker."""
+"""Reports the rows encoded since the last call; a negative number, if they were lost with their worker."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Done(NamedTuple):
 
 
 def encode_part(task: Task, model: RelBERT, part: Part, tell: Tell) -> Done:
-    """Encode a part and write its shard; what is told adds up to the rows of the part."""
+    """Encode a part and write its shard; the reported progress adds up to the rows of the part."""
     rows = read_part(part)
     refused = {} if task.header.truncate else model.refused(rows.pairs)
     too_long = [Problem(row, refused[pair]) for row, pair in zip(rows.rows, rows.pairs, strict=True) if pair in refused]

@@ -1,4 +1,4 @@
-"""relvec cache: what has been computed and kept, and how to be rid of it."""
+"""relvec cache: show what is in the cache, or empty it."""
 
 import typer
 

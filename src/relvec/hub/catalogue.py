@@ -49,7 +49,6 @@ class BaseModel:
     packages: tuple[Package, ...]
     folder_in_package: str = ""
     commit: str = ""
-    measured: Measured = Measured()
 
     @property
     def is_gguf(self) -> bool:
@@ -94,7 +93,6 @@ class HubModel:
     name: str
     parameters: int
     description: str
-    measured: Measured = Measured()
 
     @property
     def download_size(self) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from relvec.errors import RelvecError, did_you_mean, in_one_sentence, needed_for
-from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, BaseModel, BundledModel, HubModel
+from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, BaseModel, BundledModel, HubModel, Measured
 from relvec.hub.network import HubError, hub_answers, hub_snapshot, offline
 from relvec.hub.packages import unpack_packages
 from relvec.io.checksums import write_checksums
@@ -128,11 +128,10 @@ def _hub_folder(repository: str, revision: str | None) -> Path:
 
 def model_rows() -> list[dict[str, Any]]:
     """One row for each name in the catalogue: what it is, its size, what was measured, its source, if it is here."""
-    bundled, bases, published = BUNDLED_MODELS.values(), BASE_MODELS.values(), HUB_MODELS.values()
     return [
-        *map(_bundled_row, bundled),
-        *(_row(each, "base encoder", each, each.source) for each in bases),
-        *(_row(each, "relation model", each, "hub") for each in published),
+        *map(_bundled_row, BUNDLED_MODELS.values()),
+        *(_row(each, "base encoder", each, each.source) for each in BASE_MODELS.values()),
+        *(_row(each, "relation model", each, "hub") for each in HUB_MODELS.values()),
     ]
 
 
@@ -146,7 +145,7 @@ def _bundled_row(model: BundledModel) -> dict[str, Any]:
 def _row(
     model: BundledModel | BaseModel | HubModel, kind: str, weights: BaseModel | HubModel, source: str
 ) -> dict[str, Any]:
-    measured = model.measured
+    measured = model.measured if isinstance(model, BundledModel) else Measured()
     return {
         "name": model.name,
         "kind": kind,

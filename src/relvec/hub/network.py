@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -70,21 +71,17 @@ def hub_answers() -> bool:
 
     from huggingface_hub import constants
 
-    answered, done = threading.Event(), threading.Event()
+    answered = threading.Event()
 
     def ask() -> None:
         request = urllib.request.Request(constants.ENDPOINT, method="HEAD")
-        try:
-            with urllib.request.urlopen(request, timeout=HUB_PATIENCE_SECONDS):
-                answered.set()
-        except urllib.error.HTTPError:
+        with suppress(OSError, ValueError):
+            with suppress(urllib.error.HTTPError):  # an answer, too
+                urllib.request.urlopen(request, timeout=HUB_PATIENCE_SECONDS).close()
             answered.set()
-        except (OSError, ValueError):
-            pass
-        finally:
-            done.set()
 
     # A thread, because looking up a host name has no time-out of its own.
-    threading.Thread(target=ask, daemon=True).start()
-    done.wait(HUB_PATIENCE_SECONDS)
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(HUB_PATIENCE_SECONDS)
     return answered.is_set()

@@ -16,8 +16,8 @@ from relvec.index.vector_store import VectorRows, VectorStore
 from relvec.index.vocabulary import PairVocabulary, distinct_pairs
 from relvec.io.files import checksum
 from relvec.io.tables import tsv_cell
-from relvec.io.vectors import check_output, fill_pair_file, read_pair_file
-from relvec.model.cached_vectors import ModelVectors, Prepared
+from relvec.io.vectors import check_output, read_pair_file, write_pair_file
+from relvec.model.cached_vectors import ModelVectors, Prepared, embed_to_file
 from relvec.model.model_check import ModelCheck, check_same_model
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.storage.job import job_of, written_once
@@ -40,7 +40,7 @@ def build_index(
 ) -> Prepared:
     """Encode pairs and write their index, unless it is there; `relations` names the relation of each pair.
 
-    With `shorter`, the index keeps vectors of so many dimensions, by a projection that is fitted to them.
+    `shorter` reduces the vectors to this many dimensions, by a projection that is fitted to them.
 
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> build_index(model, [("Paris", "France"), ("Tokyo", "Japan")], "my.index")
@@ -174,17 +174,14 @@ def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = 
     >>> Path("vectors.txt").read_text().split()[:3]
     ['1', '16', 'ice_cream__cone']
     """
-    check_output(Path(path))
     pairs, columns = index.pairs.pairs(), {"relation": index.pairs.all_relations()}
-    with writing(path), written_once(path) as partial:
-        if index.is_exact or model is None:
-            fill_pair_file(partial, pairs, index.vectors, columns)
-            return
+    if not index.is_exact and model is not None:
         index.check_model(model)
-        vectors = ModelVectors(model)
-        vectors.prepare(pairs)
-        rows = vectors.rows(pairs, normalize=True)
-        fill_pair_file(partial, pairs, lambda start, stop: rows[start:stop], columns)
+        embed_to_file(model, pairs, path, columns=columns, normalize=True, truncate=True)
+        return
+    check_output(Path(path))
+    with writing(path), written_once(path) as partial:
+        write_pair_file(partial, pairs, index.vectors, columns)
 
 
 def export_pairs(index: PairIndex, path: str | Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from relvec.errors import RelvecError, one_of
 
 SMALL = 20_000
-"""Up to so many pairs, `auto` keeps the vectors whole: they take 60 MB and a scan takes milliseconds."""
+"""Up to this many pairs, `auto` stores float32 vectors: they take 60 MB, and a full scan takes milliseconds."""
 
 CODE_BITS = 768
 """What RaBitQ spends on a pair, spread over the dimensions: 768 have one bit each, 384 two."""
@@ -111,7 +111,7 @@ KINDS: dict[str, Kind] = {
 
 
 def check_kind(name: str, pairs: int) -> Kind:
-    """The kind of a name for so many pairs; `auto` is `flat` for few and `rabitq` for many.
+    """The kind by its name; `auto` is `flat` for few pairs and `rabitq` for many.
 
     >>> check_kind("auto", 5_000).name, check_kind("auto", 200_000).name
     ('flat', 'rabitq')

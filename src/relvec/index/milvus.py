@@ -46,6 +46,7 @@ class MilvusIndex(PairIndex):
     def __init__(self, address: str, client: Any, name: str, made_by: ModelCheck, axes: Vectors | None) -> None:
         self.address = address
         self.made_by = made_by
+        self.dim, self.kind, self.is_exact = made_by.vectors.shape[1], "milvus", axes is None
         self._client = client
         self._name = name
         self._axes = axes
@@ -109,18 +110,6 @@ class MilvusIndex(PairIndex):
     def __len__(self) -> int:
         with _answered(self.address):
             return int(self._client.query(self._name, filter="", output_fields=["count(*)"])[0]["count(*)"])
-
-    @property
-    def dim(self) -> int:
-        return self.made_by.vectors.shape[1]
-
-    @property
-    def kind(self) -> str:
-        return "milvus"
-
-    @property
-    def is_exact(self) -> bool:
-        return self._axes is None
 
     @cached_property
     def pairs(self) -> PairVocabulary:  # type: ignore[override]

@@ -73,6 +73,8 @@ class PairIndex:
     ) -> None:
         self.pairs = pairs
         self.made_by = made_by
+        self.dim, self.kind = vectors.dim, vectors.kind.name
+        self.is_exact = vectors.is_exact  # whether the vectors are kept whole
         self._vectors = vectors
         self._is_writable = is_writable
         self._checked: tuple[weakref.ref[RelBERT], Any] | None = None
@@ -160,19 +162,6 @@ class PairIndex:
 
     def __len__(self) -> int:
         return len(self.pairs)
-
-    @property
-    def dim(self) -> int:
-        return self._vectors.dim
-
-    @property
-    def kind(self) -> str:
-        return self._vectors.kind.name
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the vectors are kept whole."""
-        return self._vectors.is_exact
 
     def add(
         self,

@@ -33,7 +33,7 @@ class ShardVectors:
             there = f"{len(manifest.shards)} of {manifest.header.parts} shards"
             raise RelvecError(f"{manifest.folder} has {there}; run the same `relvec embed` again to finish it.")
         header = manifest.header
-        self.made_by = header.made_by
+        self.made_by = header.plain
         self.shards = [manifest.shards[part] for part in sorted(manifest.shards)]
         self._manifest = manifest
         self._ends = np.cumsum([shard.rows for shard in self.shards])

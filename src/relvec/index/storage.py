@@ -153,7 +153,7 @@ def write_folder(
         with written_whole(file) as path:
             write(path)
     meta = IndexMeta(
-        **made_by.made_by.as_dict(),
+        **made_by.plain.as_dict(),
         dim=vectors.dim,
         kind=vectors.kind.name,
         count=len(pairs),

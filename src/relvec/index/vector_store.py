@@ -43,7 +43,7 @@ class VectorStore:
     def of(cls, vectors: VectorRows, kind: Kind, shorter: int | None = None) -> Self:
         """Learn the compression from a sample of the vectors, and put all of them in.
 
-        With `shorter`, vectors are first reduced to so many dimensions, also by a kind that else keeps them whole.
+        `shorter` first reduces the vectors to this many dimensions, for any kind.
         """
         count, dim = vectors.shape
         kind.check_size(count, dim)

@@ -30,13 +30,18 @@ def filesystem(address: str) -> tuple[Any, str]:
     """
     import fsspec
 
+    if not is_remote(address):
+        return fsspec.filesystem("file"), str(expanded(address))
+    try:
+        return fsspec.core.url_to_fs(address)
+    except ImportError as missing:
+        return _of_pyarrow(address, missing)
+
+
+@contextmanager
+def _reading(address: str) -> Iterator[tuple[Any, str]]:
     with readable(address):
-        if not is_remote(address):
-            return fsspec.filesystem("file"), str(expanded(address))
-        try:
-            return fsspec.core.url_to_fs(address)
-        except ImportError as missing:
-            return _of_pyarrow(address, missing)
+        yield filesystem(address)
 
 
 def _of_pyarrow(address: str, missing: ImportError) -> tuple[Any, str]:
@@ -66,8 +71,7 @@ def find_files(given: Iterable[str]) -> list[str]:
     """
     found: dict[str, None] = {}
     for address in given:
-        files, path = filesystem(address)
-        with readable(address):
+        with _reading(address) as (files, path):
             if glob.has_magic(path):
                 listed = files.glob(path)
             elif files.isdir(path):
@@ -89,15 +93,13 @@ def _named(address: str, path: str, found: str, files: Any) -> str:
 
 def size_of(address: str) -> int:
     """In bytes; -1 for a file that is not there."""
-    files, path = filesystem(address)
-    with readable(address):
+    with _reading(address) as (files, path):
         return int(files.size(path)) if files.exists(path) else -1
 
 
 def read_whole(address: str) -> bytes:
     """The content of a file, unpacked if it is gzipped."""
-    files, path = filesystem(address)
-    with readable(address):
+    with _reading(address) as (files, path):
         raw: bytes = files.cat_file(path)
         return gzip.decompress(raw) if raw.startswith(GZIP_START) else raw
 
@@ -105,8 +107,7 @@ def read_whole(address: str) -> bytes:
 @contextmanager
 def opened(address: str) -> Iterator[Any]:
     """A file to read from any place within it."""
-    files, path = filesystem(address)
-    with readable(address), files.open(path, "rb") as file:
+    with _reading(address) as (files, path), files.open(path, "rb") as file:
         yield file
 
 

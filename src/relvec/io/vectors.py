@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from relvec.errors import RelvecError, in_one_sentence
-from relvec.io.files import check_place, written_whole
+from relvec.io.files import check_place
 from relvec.io.tables import Row, is_vectors, pyarrow, read_parquet, read_rows, table_rows
 from relvec.io.word2vec import UNREADABLE, read_vectors
 from relvec.pairs import Pair, as_word, table_columns
@@ -59,20 +59,13 @@ def read_pair_file(path: str | Path) -> PairFile:
     return check_input(Path(path)).read(Path(path))
 
 
-def write_pair_file(path: str | Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns | None = None) -> None:
-    """Write pairs with their vectors, and further columns, by the file's ending; whole or not at all.
+def write_pair_file(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns | None = None) -> None:
+    """Write pairs with their vectors, and further columns, by the file's ending.
 
-    >>> write_pair_file("vectors.jsonl", [("cup", "tea")], lambda start, stop: np.ones((1, 2), dtype=np.float32))
-    >>> Path("vectors.jsonl").read_text()
+    >>> write_pair_file(Path("v.jsonl"), [("cup", "tea")], lambda start, stop: np.ones((1, 2), dtype=np.float32))
+    >>> Path("v.jsonl").read_text()
     '{"head": "cup", "tail": "tea", "vector": [1.0, 1.0]}\\n'
     """
-    check_output(Path(path))
-    with written_whole(path) as partial:
-        fill_pair_file(partial, pairs, rows, columns)
-
-
-def fill_pair_file(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns | None = None) -> None:
-    """What `write_pair_file` does, for a caller that has a file to write to."""
     more = {name: column for name, column in (columns or {}).items() if any(value != "" for value in column)}
     _format_of(path).write(path, pairs, rows, more)
 
@@ -240,7 +233,7 @@ def _checked(path: Path, rows: Sequence[Row], vectors: Any) -> PairFile:
         raise RelvecError(f"{path}: the vectors are no lists of numbers of one length; write them all by one model.")
     if not np.isfinite(found).all():
         row = rows[int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])]
-        raise RelvecError(f"{row.where}the vector has a number that is not finite; mend or remove it.")
+        raise RelvecError(f"{row.where}the vector has a number that is not finite; correct or remove it.")
     return PairFile([row.pair() for row in rows], found, [row.relation() for row in rows])
 
 

@@ -181,7 +181,7 @@ def _table(
     is_bad = ~np.isfinite(matrix).all(axis=1)
     if is_bad.any():
         bad = keys[int(np.flatnonzero(is_bad)[0])]
-        raise RelvecError(f"{file}: the vector of {bad!r} has a number that is not finite; mend or remove it.")
+        raise RelvecError(f"{file}: the vector of {bad!r} has a number that is not finite; correct or remove it.")
     return VectorTable({key: row for row, key in enumerate(keys)}, matrix, first_key, checksum(file), subwords)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
-from relvec.io.vectors import Columns, check_output, fill_pair_file
+from relvec.io.vectors import Columns, check_output, write_pair_file
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.pairs import Pair, as_pairs
 from relvec.progress import progress_bar
@@ -189,5 +189,5 @@ def embed_to_file(
         check_job(not target.exists() or not vectors.missing(listed), target)  # now, not after hours of encoding
         prepared = vectors.prepare(listed, truncate=truncate)
         rows = vectors.rows(listed, normalize=normalize)
-        fill_pair_file(partial, listed, lambda start, stop: rows[start:stop], columns)
+        write_pair_file(partial, listed, lambda start, stop: rows[start:stop], columns)
     return prepared

@@ -6,17 +6,15 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-import numpy as np
-
 from relvec.data.sources import DEFAULT_SOURCE, load
 from relvec.errors import in_one_sentence
 from relvec.model.cached_vectors import ModelVectors
-from relvec.model.model_check import PROBES
+from relvec.model.model_check import PROBES, likeness
 from relvec.model.relation_model import RelBERT
 from relvec.naming.building import build_catalogue, text_vectors
 from relvec.naming.catalogue import Catalogue
 from relvec.naming.entries import bundled_groups
-from relvec.similarity import Vectors, cosine
+from relvec.similarity import Vectors
 from relvec.storage.cache import Cache
 
 ALIKE = 0.99  # a model in bfloat16 may use the catalogue of the same one in float32
@@ -40,7 +38,7 @@ def shipped_catalogue(model: RelBERT) -> Catalogue | None:
         return None
     with in_one_sentence(f"The catalogue {path} is damaged", "install relvec again", Exception):
         found = Catalogue.from_bytes(path.read_bytes())
-    return found if _fits(model, found) else None
+    return found if likeness(model, PROBES, found.probes) >= ALIKE else None
 
 
 def made_catalogue(model: RelBERT) -> Catalogue | None:
@@ -91,11 +89,3 @@ def encoded_texts(texts: Sequence[str], encoder: str) -> Vectors:
 def _text_model(encoder: str, *, few_texts: bool) -> RelBERT:
     """A sentence is a pair in a prompt without words of its own."""
     return RelBERT.from_pretrained(encoder, template="[h] [t]", pooling="average", few_pairs=few_texts)
-
-
-def _fits(model: RelBERT, catalogue: Catalogue) -> bool:
-    """Whether the catalogue was made with the vectors of this model."""
-    if catalogue.probes.shape[1] != model.dim:
-        return False
-    alike = np.diag(cosine(model.encode(PROBES, truncate=True), catalogue.probes))
-    return bool(np.median(alike) >= ALIKE)

@@ -20,15 +20,22 @@ PROBES = [("Paris", "France"), ("barista", "coffee"), ("hot", "cold"), ("wheel",
 ALIKE = 0.9999  # another prompt, pooling, seed or step of training is further off; arithmetic is not
 
 
+def likeness(model: RelBERT, pairs: Sequence[Pair], vectors: Vectors) -> float:
+    """The median cosine of the vectors of pairs and of those that the model makes; a single odd pair is allowed."""
+    if vectors.shape[1] != model.dim:
+        return 0.0
+    return float(np.median(np.diag(cosine(model.encode(pairs, truncate=True), vectors))))
+
+
 def check_same_model(
     model: RelBERT, pairs: Sequence[Pair], vectors: Vectors, what: str, *, least: float = ALIKE
 ) -> None:
-    """Refuse a model that gives the pairs other vectors; `what` holds the known ones. A single odd pair is allowed."""
-    alike, seen = 0.0, f"{vectors.shape[1]} dimensions where it makes {model.dim}"
-    if vectors.shape[1] == model.dim:
-        alike = float(np.median(np.diag(cosine(model.encode(pairs, truncate=True), vectors))))
-        seen = f"cosine {alike:.4f} on {len(pairs)} pairs"
+    """Refuse a model that gives the pairs other vectors; `what` holds the known ones."""
+    alike = likeness(model, pairs, vectors)
     if not alike >= least:  # nan is not alike
+        seen = f"cosine {alike:.4f} on {len(pairs)} pairs"
+        if vectors.shape[1] != model.dim:
+            seen = f"{vectors.shape[1]} dimensions where it makes {model.dim}"
         raise RelvecError(
             f"{what} holds vectors of another model than {model.name} ({seen}); "
             "use the model that made them, with its own prompt and pooling."
@@ -58,7 +65,7 @@ class ModelCheck(Settings):
         return cls(model=model.name, fingerprint=model.fingerprint, probes=probes)
 
     @property
-    def made_by(self) -> "ModelCheck":
+    def plain(self) -> "ModelCheck":
         """The check alone, without what a subclass stores beside it."""
         return ModelCheck(model=self.model, fingerprint=self.fingerprint, probes=self.probes)
 

@@ -103,7 +103,7 @@ class StaticRelBERT(RelBERT):
             facts = "has no prompt, and is float32 on the CPU"
             raise RelvecError(f"{stored.name} is static: it {facts}; leave out template, pooling, device and dtype.")
         problem = f"The static model in {stored.folder} cannot be read"
-        with in_one_sentence(problem, "get it anew", OSError, KeyError, ValueError):
+        with in_one_sentence(problem, "get it again", OSError, KeyError, ValueError):
             file = TensorFile(stored.folder / "model.safetensors")
             vocabulary = (stored.folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
             table = file.tensor(TABLE) * file.tensor(SCALES)[:, None]

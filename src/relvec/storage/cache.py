@@ -154,17 +154,14 @@ def _made(folder: str | Path | None) -> Path:
             if not path.is_file():  # another process may have made it while this one waited
                 for rest in path.parent.glob(f"{path.name}-*"):
                     rest.unlink(missing_ok=True)  # the log of a removed database would be played into the new one
-                with written_whole(path) as partial, _connected(partial, path) as connection:
+                with written_whole(path) as partial, _connected(partial) as connection:
                     connection.executescript(SCHEMA)
     return path
 
 
 @contextmanager
-def _connected(path: Path, called: Path | None = None) -> Iterator[sqlite3.Connection]:
-    """A connection for one operation: none is shared by threads or carried into a forked process.
-
-    A file that is still being made is `called` by its later name in errors.
-    """
+def _connected(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection for one operation: none is shared by threads or carried into a forked process."""
     try:
         # Autocommit: transactions begin and end where the code says so.
         with closing(sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)) as connection:
@@ -173,8 +170,8 @@ def _connected(path: Path, called: Path | None = None) -> Iterator[sqlite3.Conne
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # damage may be in any text, even in an error's own
         if getattr(error, "sqlite_errorname", "").startswith(_OF_THE_PLACE):
             fix = "free space there, or set RELVEC_CACHE"
-            raise RelvecError(f"Cannot use the cache {called or path} ({error}); {fix}.") from error
-        raise RelvecError(f"The cache {path} is damaged ({error}); remove the file to compute anew.") from error
+            raise RelvecError(f"Cannot use the cache {path} ({error}); {fix}.") from error
+        raise RelvecError(f"The cache {path} is damaged ({error}); remove the file to compute again.") from error
 
 
 @contextmanager

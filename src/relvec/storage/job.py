@@ -1,7 +1,7 @@
-"""The same command again: it resumes if it was broken off, does nothing if it is done, and spares another's output.
+"""The same command again: an interrupted job resumes, a finished one does nothing, another job's output is kept.
 
-A job is known by a checksum of all that decides it. A journal, a checkpoint, an index and a trained model have that
-checksum; a file of vectors is known by its own bytes.
+A job is identified by a checksum of everything that decides its result. A journal, a checkpoint, an index and a trained
+model store that checksum; a file of vectors is identified by its own bytes.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from relvec.io.files import checksum, written_whole
 
 
 def job_of(*decisive: object) -> str:
-    """A checksum of all that decides a run, by which it is known again.
+    """The checksum that identifies a job: of everything that decides its result.
 
     >>> job_of("minilm", 80) == job_of("minilm", 90)
     False
@@ -31,7 +31,7 @@ def check_job(is_same: bool, output: str | Path) -> None:
 
 @contextmanager
 def written_once(path: str | Path) -> Iterator[Path]:
-    """As `written_whole`, for a file that is the whole output: one that has other bytes is spared.
+    """As `written_whole`, for a file that is the whole output: an existing file with other content is not replaced.
 
     >>> for text in ("tea", "tea", "wine"):
     ...     with written_once("words.txt") as partial:

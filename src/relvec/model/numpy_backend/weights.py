@@ -85,12 +85,12 @@ class Linear:
         return y
 
 
-class Weights:
-    """The tensors of an encoder and of the adapters that stand on it."""
+class Weights(TensorFile):
+    """The tensors of an encoder, and the adapters that stand on it."""
 
     def __init__(self, encoder: Path, adapters: Sequence[Path] = ()) -> None:
         whole = encoder / INT8_WEIGHTS
-        self._file = TensorFile(whole if whole.is_file() else encoder / "model.safetensors")
+        super().__init__(whole if whole.is_file() else encoder / "model.safetensors")
         self._updates: dict[str, list[tuple[Matrix, Matrix]]] = {}
         self._adapters: list[tuple[TensorFile, np.float32]] = []
         for folder in adapters:
@@ -104,20 +104,14 @@ class Weights:
                     raise ValueError(f"an adapter does not fit {name}")
                 self._updates.setdefault(name, []).append((down, up))
 
-    def rows(self, name: str) -> Rows:
-        return self._file.rows(name)
-
-    def tensor(self, name: str) -> Matrix:
-        return self._file.tensor(name)
-
     def linear(self, name: str) -> Linear:
         return Linear(self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias"), self._updates.get(name, ()))
 
     def has_layer(self, number: int) -> bool:
-        return any(name.startswith(f"encoder.layer.{number}.") for name in self._file.names())
+        return any(name.startswith(f"encoder.layer.{number}.") for name in self.names())
 
     def checksum(self) -> str:
-        digest = hashlib.sha256(self._file.bytes.data)
+        digest = hashlib.sha256(self.bytes.data)
         for file, scale in self._adapters:
             digest.update(file.bytes.data)
             digest.update(scale.tobytes())
