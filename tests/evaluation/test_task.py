@@ -219,7 +219,7 @@ def test_a_dataset_that_cannot_be_classified_is_named_before_any_work(model: Sys
     datasets: Datasets = {**ONE, "bad": {"train": same, "test": same}}
     with pytest.raises(RelvecError, match=r"^bad: All training pairs have the same label"):
         records(ClassificationTask(), model, datasets, runs)
-    with pytest.raises(RelvecError, match=r"^There is no label 'synonyms' to exclude; did you mean 'synonym'"):
+    with pytest.raises(RelvecError, match=r"^Unknown label 'synonyms'; did you mean 'synonym'"):
         records(ClassificationTask(exclude_labels=["synonyms"]), model, datasets, runs)
     assert not runs.exists()
 

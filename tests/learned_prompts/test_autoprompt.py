@@ -411,8 +411,8 @@ def test_lengths_that_leave_the_words_no_room_are_refused_before_anything_is_wri
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"pooling": "mask"}, "use average pooling"),
-        ({"pooling": "max"}, "Unknown pooling"),
+        ({"pooling": "mask"}, "choose average or average_no_mask"),
+        ({"dtype": "float8"}, "Unknown dtype 'float8'"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(search: Search, settings: dict[str, Any], message: str) -> None:
@@ -426,7 +426,7 @@ def test_a_base_without_a_mask_token_is_refused(
     model = TorchRelBERT.from_pretrained(tiny_folders("bert"), template="[h] [t]", device="cpu")
     model.tokenizer.mask_token = None
     model.save_pretrained(tmp_path / "maskless")
-    with pytest.raises(RelvecError, match="has no mask token"):
+    with pytest.raises(RelvecError, match="has a <mask>, but the tokenizer has none"):
         learn("autoprompt", tmp_path / "maskless", relations, LENGTHS, tmp_path / "auto")
 
 

@@ -340,7 +340,7 @@ def test_a_relation_without_a_bad_pair_to_train_on_is_named(
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"pooling": "mask"}, "use average"),
+        ({"pooling": "mask"}, "choose average"),
         ({"learning_rate": 1e30}, "lower the learning rate"),
         ({"steps": None, "epochs": 0}, "epochs is 0; use a number above 0"),
     ],

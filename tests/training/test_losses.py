@@ -262,7 +262,7 @@ def test_a_pair_that_is_a_positive_of_the_relation_is_never_its_negative(name: s
 def test_a_batch_without_the_triples_a_loss_needs_is_an_error(name: str) -> None:
     _, batch = random_batch(0)
     batch = Batch(batch.pairs, batch.row, batch.relation, batch.category, batch.is_positive, batch.triples[:0])
-    with pytest.raises(RelvecError, match="no triples; build them"):
+    with pytest.raises(RelvecError, match="no triples; rate more pairs"):
         make_loss(name, DIM)(torch.zeros(len(batch.row), DIM), batch)
 
 

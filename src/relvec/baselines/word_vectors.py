@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from relvec.baselines.baseline import FACTS, Baseline, Context
 from relvec.baselines.pair_vectors import PairTable, title_of
-from relvec.errors import RelvecError, did_you_mean
+from relvec.errors import RelvecError, one_of
 from relvec.evaluation.systems import System, vector_system
 from relvec.io.word2vec import Vector, parts_of, read_vectors, spellings
 from relvec.model.cached_vectors import Known, PairVectors
@@ -34,9 +34,7 @@ def check_features(features: str) -> str:
     'cat+dot'
     """
     for name in features.split("+"):
-        if name not in FEATURES:
-            advice = did_you_mean(name, FEATURES, otherwise=f"join any of {', '.join(FEATURES)} by +")
-            raise RelvecError(f"There is no feature {name!r} of word vectors; {advice}.")
+        one_of("feature of word vectors", name, FEATURES)
     return features
 
 

@@ -1,7 +1,7 @@
 """The settings of the methods that learn a prompt; they need no torch, so commands take their options from here."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from relvec.data.overlap import benchmark_folder, without_benchmarks
 from relvec.data.rated import BOTTOM, TOP, RatedRelation
@@ -46,7 +46,7 @@ class Subject(Settings):
 class PromptSettings(Settings):
     """What every method asks for."""
 
-    pooling: str = setting("average", "the mean over which tokens: average or average_no_mask")
+    pooling: Literal["average", "average_no_mask"] = setting("average", "the mean over which tokens")
     dtype: str = setting("float32", "the precision: float32, or bfloat16 in half the time where the hardware has it")
     seed: Seed = setting(0, "decides every random choice")
 
