@@ -84,11 +84,6 @@ def test_a_relation_in_two_categories_is_refused() -> None:
         select(rated(1, category="x") + rated(1, category="y"))
 
 
-def test_an_impossible_selection_is_refused() -> None:
-    with pytest.raises(RelvecError, match="top 1"):
-        select(rated(1, 2), top=1)
-
-
 def test_split_gives_eight_and_two_of_ten() -> None:
     (train,), (valid,) = (split([relation("r", positives=10, negatives=20)], part) for part in ("train", "valid"))
     assert heads(train.positives) == ["r1", "r2", "r3", "r4", "r5", "r6", "r7", "r9"]

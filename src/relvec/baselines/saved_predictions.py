@@ -15,7 +15,7 @@ from relvec.evaluation.records import last_part, load_predictions, load_records,
 from relvec.evaluation.systems import Scores, Solver, System
 from relvec.io.files import expanded, read_lines
 from relvec.io.tables import json_rows
-from relvec.settings import Settings
+from relvec.settings import Settings, setting
 from relvec.similarity import Scoring
 
 Answers = list[int | None]
@@ -145,10 +145,8 @@ def _checked_row(values: Any, column: str, where: str) -> _Row:
 class SavedSettings(Settings):
     """Where the answers are."""
 
-    file: Annotated[
-        str, Field(description="JSON Lines with dataset, split, index, answer and a column for each system")
-    ]
-    column: Annotated[str, Field(description="which system")]
+    file: str = setting(..., "JSON Lines with dataset, split, index, answer and a column for each system")
+    column: str = setting(..., "which system")
 
 
 def _build(settings: SavedSettings, context: Context) -> System:

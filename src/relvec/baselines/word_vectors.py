@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
 from relvec.baselines.baseline import FACTS, Baseline, Context
 from relvec.baselines.pair_vectors import PairTable, title_of
@@ -15,7 +15,7 @@ from relvec.evaluation.systems import System, vector_system
 from relvec.io.word2vec import Vector, parts_of, read_vectors, spellings
 from relvec.model.cached_vectors import Known, PairVectors
 from relvec.pairs import Pair
-from relvec.settings import Settings
+from relvec.settings import Settings, setting
 from relvec.similarity import Vectors
 
 Feature = Callable[[Vectors, Vectors], Vectors]
@@ -142,13 +142,9 @@ class Joined:
 class WordVectorSettings(Settings):
     """Which files, and what is made of the two words' vectors."""
 
-    vectors: Annotated[str, Field(description="a text, .bin or .npz file")]
-    features: Annotated[
-        str,
-        AfterValidator(check_features),
-        Field(description="diff, cat, dot, or several joined by +"),
-    ] = "diff"
-    pairs: Annotated[str, Field(description="a file of pair vectors to join to them")] = ""
+    vectors: str = setting(..., "a text, .bin or .npz file")
+    features: Annotated[str, AfterValidator(check_features)] = setting("diff", "diff, cat, dot, or several joined by +")
+    pairs: str = setting("", "a file of pair vectors to join to them")
 
 
 def _build(settings: WordVectorSettings, context: Context) -> System:

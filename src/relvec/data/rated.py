@@ -77,8 +77,6 @@ def select(
     >>> select(rows, top=2)[0].positives
     (('Tokyo', 'Japan'), ('Paris', 'France'))
     """
-    if top < 2 or bottom < 0:
-        raise RelvecError(f"Cannot select the top {top} and bottom {bottom}; ask for at least 2 and 0.")
     by_relation, held = _by_relation(rows), _by_relation(held_out)
     relations = []
     for name, rated in by_relation.items():

@@ -17,8 +17,8 @@ class Subject(Settings):
         lambda: ["semeval2012"],
         "semeval2012 (by default), bundled, a file, a folder or a hub dataset; may be repeated",
     )
-    top: int = setting(TOP, "the best rated pairs of a relation that are positives")
-    bottom: int = setting(BOTTOM, "the worst rated pairs of a relation that are negatives")
+    top: int = setting(TOP, "the best rated pairs of a relation that are positives", ge=2)
+    bottom: int = setting(BOTTOM, "the worst rated pairs of a relation that are negatives", ge=0)
     threshold: float | None = setting(None, "in place of --top and --bottom: the least score of a positive")
     exclude_benchmark_pairs: bool = setting(
         False, "leave out what the benchmarks of --data-dir have", "--exclude-benchmark-pairs"

@@ -32,8 +32,7 @@ from relvec.training.loop import Course, NamedScores
 from relvec.training.losses import LOSSES, make_loss
 from relvec.training.model_training import ModelTraining
 from relvec.training.recipe import Recipe, recipe_record
-from relvec.training.samplers import RelationBatches, Sampler, TripleBatches, validation_batch
-from relvec.training.scrambling import Scrambler
+from relvec.training.samplers import RelationBatches, Scrambler, TripleBatches, validation_batch
 
 LOGS_NAME = "logs"
 VALID_LOSS = "valid loss"
@@ -90,7 +89,9 @@ class Trainer(ModelTraining):
             weight_decay=recipe.weight_decay,
         )
 
-    def _make_sampler(self, relations: Sequence[RatedRelation], scrambler: Scrambler) -> Sampler:
+    def _make_sampler(
+        self, relations: Sequence[RatedRelation], scrambler: Scrambler
+    ) -> RelationBatches | TripleBatches:
         recipe = self.recipe
         if LOSSES[recipe.loss].needs_triples:
             return TripleBatches(relations, recipe.triples_per_batch, recipe.seed)
