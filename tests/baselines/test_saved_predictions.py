@@ -137,12 +137,6 @@ def paper_predictions(system: str, dataset: str) -> SavedPredictions:
     return SavedPredictions(Path(DATA) / "analogy/baseline_predictions.jsonl", system, dataset, "test")
 
 
-def test_a_tilde_that_the_shell_left_is_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    saved(tmp_path, ROWS)
-    assert SavedPredictions("~/saved.jsonl", "glove", "sat", "test").answers(QUESTIONS) == [2, None]
-
-
 RUN = Record(
     task="analogy",
     system="GloVe",
