@@ -7,6 +7,8 @@ from typing import TypeVar
 
 Word = TypeVar("Word", bound=str)
 
+MOST_NAMED = 12  # known words in a message about an unknown one
+
 # The packages that each extra brings to a plain installation.
 EXTRAS = {
     "evaluate": ("gensim", "joblib", "matplotlib", "openai", "pandas"),
@@ -122,8 +124,10 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     return f"did you mean {close[0]!r}" if close else otherwise
 
 
-def one_of(what: str, word: str, known: Iterable[Word]) -> Word:
+def one_of(what: str, word: str, known: Iterable[Word], where: str = "") -> Word:
     """The word, if it is one of the known ones; `what` says in the message what it should have been.
+
+    `where` starts the message: the file and the line.
 
     >>> one_of("pooling", "mask", ["average", "mask"])
     'mask'
@@ -132,5 +136,6 @@ def one_of(what: str, word: str, known: Iterable[Word]) -> Word:
     for each in words:
         if each == word:
             return each
-    advice = did_you_mean(word, words, otherwise=f"choose one of {', '.join(words)}")
-    raise RelvecError(f"Unknown {what} {word!r}; {advice}.")
+    first = ", ".join(words[:MOST_NAMED]) + (", ..." if len(words) > MOST_NAMED else "")
+    advice = did_you_mean(word, words, otherwise=f"choose one of {first}" if words else "there is none")
+    raise RelvecError(f"{where}Unknown {what} {word!r}; {advice}.")

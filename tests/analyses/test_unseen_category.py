@@ -113,7 +113,7 @@ def test_a_learned_prompt_is_no_other_recipe_the_second_time(
 @pytest.mark.parametrize(
     ("category", "dataset", "message"),
     [
-        ("9", "root09", "no category '9' to exclude"),
+        ("9", "root09", "Unknown category '9'"),
         ("3", "root09", "leaves out the category '3' already"),
         ("1", "bless", r"lexrel/bless/train\.jsonl"),
     ],

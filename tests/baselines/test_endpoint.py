@@ -130,21 +130,18 @@ def test_a_server_with_likelihoods_answers_few_shot_questions(serve: Callable[[R
     assert int(np.argmax(scores)) == 1
 
 
-def test_a_server_without_completions_is_asked_as_a_chat(serve: Callable[[Reply], Server], tmp_path: Path) -> None:
-    scorer = connect(endpoint(serve(chat("B")), tmp_path))
-    assert isinstance(scorer, Chat)
-    assert FewShot(scorer).scores([QUESTION])[0].tolist() == [0.0, 1.0]
-
-
-def test_a_server_that_ignores_echo_in_silence_is_asked_as_a_chat(
-    serve: Callable[[Reply], Server], tmp_path: Path
+@pytest.mark.parametrize("ignores_echo", [True, False])
+def test_a_server_that_gives_no_likelihoods_is_asked_as_a_chat(
+    serve: Callable[[Reply], Server], tmp_path: Path, ignores_echo: bool
 ) -> None:
     def reply(path: str, body: dict[str, Any]) -> Answer:
-        if path == "completions":
+        if ignores_echo and path == "completions":
             return 200, {"choices": [{"logprobs": {"token_logprobs": [-2.0]}}], "usage": {"prompt_tokens": 9}}
-        return chat("A")(path, body)
+        return chat("B")(path, body)
 
-    assert isinstance(connect(endpoint(serve(reply), tmp_path)), Chat)
+    scorer = connect(endpoint(serve(reply), tmp_path))
+    assert isinstance(scorer, Chat)
+    assert FewShot(scorer).scores([QUESTION])[0].tolist() == [0.0, 1.0]
 
 
 def test_answers_are_kept_and_not_asked_for_again(serve: Callable[[Reply], Server], tmp_path: Path) -> None:
@@ -200,15 +197,15 @@ def test_the_key_is_sent_but_neither_kept_nor_shown(
     assert not any(KEY.encode() in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
 
 
-def test_a_refused_key_says_where_to_set_it(serve: Callable[[Reply], Server], tmp_path: Path) -> None:
-    with pytest.raises(RelvecError, match="refused the key; set RELVEC_API_KEY"):
-        connect(endpoint(serve(lambda path, body: (401, {})), tmp_path))
-
-
-@pytest.mark.parametrize("status", [302, 307])
-def test_a_redirect_is_not_followed(serve: Callable[[Reply], Server], tmp_path: Path, status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(302, "status 302"), (307, "status 307"), (401, "refused the key; set RELVEC_API_KEY")],
+)
+def test_a_redirect_is_not_followed_and_a_refused_key_is_named(
+    serve: Callable[[Reply], Server], tmp_path: Path, status: int, message: str
+) -> None:
     server = serve(lambda path, body: (status, {}))
-    with pytest.raises(RelvecError, match=f"status {status}"):
+    with pytest.raises(RelvecError, match=message):
         Chat(endpoint(server, tmp_path)).answers(["p"])
     assert len(server.seen) == 1
 

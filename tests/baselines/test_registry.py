@@ -161,7 +161,7 @@ def test_shots_come_from_the_validation_part(gpt: str) -> None:
         ("pmi", {"window": "5"}, "The baseline pmi needs corpus, a text file, .gz or not; give --set corpus=VALUE."),
         ("pmi", {"corpsu": "corpus.txt"}, "There is no setting 'corpsu'; did you mean 'corpus'."),
         ("pmi", {"corpus": ""}, "--set corpus= has no value; write --set name=value."),
-        ("pim", {}, "There is no baseline 'pim'; did you mean 'pmi'."),
+        ("pim", {}, "Unknown baseline 'pim'; did you mean 'pmi'."),
         ("proportion", {"lm": "gpt", "kind": "casual"}, "kind is 'casual'; choose causal or masked."),
         ("proportion", {"lm": "gpt", "template": "to-sa"}, "did you mean 'to-as'"),
         ("proportion", {"lm": "gpt", "tuned": "true", "template": "to-as"}, "leave out template."),

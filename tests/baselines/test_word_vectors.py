@@ -79,9 +79,9 @@ def test_the_name_says_file_and_features(glove: Path) -> None:
 
 
 def test_an_unknown_feature_suggests_the_known(glove: Path) -> None:
-    with pytest.raises(RelvecError, match="no feature 'diif' of word vectors; did you mean 'diff'"):
+    with pytest.raises(RelvecError, match="Unknown feature of word vectors 'diif'; did you mean 'diff'"):
         WordVectors(glove, "diif+dot")
-    with pytest.raises(RelvecError, match=f"join any of {', '.join(FEATURES)} by"):
+    with pytest.raises(RelvecError, match=f"choose one of {', '.join(FEATURES)}"):
         WordVectors(glove, "")
 
 

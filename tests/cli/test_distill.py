@@ -76,7 +76,7 @@ def test_distillation_and_learned_prompts_do_without_the_train_extra() -> None:
         (["--pairs", "PAIRS", "--exclude-benchmark-pairs", "--data-dir", "."], "There is no benchmark below"),
         (["--pairs", "PAIRS", "--learning-rate", "0"], "learning_rate is 0.0; use a number above 0"),
         (["--pairs", "PAIRS", "--batch-size", "1"], "batch_size is 1"),
-        (["--pairs", "PAIRS", "--epochs", "0"], "epochs is 0; use a number above 0, or set steps"),
+        (["--pairs", "PAIRS", "--epochs", "0"], "epochs is 0.0; use a number above 0"),
         (["--pairs", "PAIRS", "--pooling", "middle"], "Unknown pooling 'middle'"),
         (["--pairs", "PAIRS", "--template", "[h] and"], "has no slot [t]"),
         (["--pairs", "PAIRS", "-o", "few.csv"], "few.csv is a file"),

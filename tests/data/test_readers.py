@@ -50,21 +50,14 @@ def write(path: Path, text: str) -> Path:
 )
 def test_every_kind_of_rows_gives_the_same_relations(tmp_path: Path, name: str, text: str) -> None:
     assert read_rated(write(tmp_path / name, text), top=2) == EXPECTED
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
+    assert read_rated(tmp_path / f"{name}.gz", top=2) == EXPECTED
 
 
-def test_rows_of_a_parquet_file_give_the_same_relations(tmp_path: Path) -> None:
+def test_frames_and_parquet_give_the_same_relations(tmp_path: Path) -> None:
     frame = pd.DataFrame(ROWS, columns=["predicate", "category", "subject", "object", "score"])
     frame.to_parquet(tmp_path / "p.parquet")
-    assert read_rated(tmp_path / "p.parquet", top=2) == EXPECTED
-
-
-def test_packed_rows_are_unpacked(tmp_path: Path) -> None:
-    (tmp_path / "p.jsonl.gz").write_bytes(gzip.compress(JSONL.encode()))
-    assert read_rated(tmp_path / "p.jsonl.gz", top=2) == EXPECTED
-
-
-def test_a_frame_gives_the_same_relations() -> None:
-    assert read_rated(pd.DataFrame(ROWS, columns=NAMES), top=2) == EXPECTED
+    assert read_rated(frame, top=2) == read_rated(tmp_path / "p.parquet", top=2) == EXPECTED
 
 
 def test_nothing_in_a_frame_is_no_category() -> None:
@@ -76,11 +69,6 @@ def test_nothing_in_a_frame_is_no_category() -> None:
 def test_pairs_without_a_score_are_positive(tmp_path: Path) -> None:
     path = write(tmp_path / "p.tsv", "relation\thead\ttail\nr\ta\tb\nr\tc\td\n")
     assert read_rated(path) == [RatedRelation("r", "", (("a", "b"), ("c", "d")), ())]
-
-
-def test_threshold_reaches_the_selection(tmp_path: Path) -> None:
-    (relation,) = read_rated(write(tmp_path / "p.csv", "\n".join(CSV.split("\n")[:4])), threshold=0)
-    assert (len(relation.positives), len(relation.negatives)) == (2, 1)
 
 
 def hub_row(relation: str, positives: list[list[str]], negatives: list[list[str]]) -> str:
@@ -196,32 +184,25 @@ def test_a_relation_of_the_validation_file_alone_is_not_trained_on(tmp_path: Pat
     assert not any(each.held_out for each in alone)
 
 
-def test_the_lines_of_a_validation_file_given_alone_are_joined(tmp_path: Path) -> None:
-    path = write(tmp_path / "valid.jsonl", "\n".join(hub_row("8d", pairs(head), []) for head in "abc"))
-    assert read_rated(path) == [RatedRelation("8d", "8", (("a", "t"), ("b", "t"), ("c", "t")), ())]
-
-
-def test_a_folder_of_several_kinds_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_files_of_one_kind_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "notes.txt", "none")
+    with pytest.raises(RelvecError, match="holds no rated pairs"):
+        read_rated(tmp_path)
     write(tmp_path / "a.csv", "relation,head,tail\nr,a,b\n")
     write(tmp_path / "b.jsonl", hub_row("8d", pairs("a"), []))
     with pytest.raises(RelvecError, match=r"holds \.csv and \.jsonl; keep files of one kind"):
         read_rated(tmp_path)
 
 
-def test_the_lines_of_a_training_file_are_joined(tmp_path: Path) -> None:
-    path = write(tmp_path / "train.jsonl", "\n".join(hub_row("8d", pairs(head), []) for head in "abc"))
-    assert [head for head, _ in read_rated(path)[0].positives] == ["a", "b", "c"]
+@pytest.mark.parametrize("part", PARTS)
+def test_the_lines_of_a_file_that_is_given_alone_are_joined(tmp_path: Path, part: Part) -> None:
+    path = write(tmp_path / f"{part}.jsonl", "\n".join(hub_row("8d", pairs(head), []) for head in "abc"))
+    assert read_rated(path) == [RatedRelation("8d", "8", (("a", "t"), ("b", "t"), ("c", "t")), ())]
 
 
 def test_a_test_file_is_read_where_it_is_all_there_is(tmp_path: Path) -> None:
     path = write(tmp_path / "test.jsonl", hub_row("8d", pairs("a"), []))
     assert read_rated(path) == read_rated(tmp_path) == [RatedRelation("8d", "8", (("a", "t"),), ())]
-
-
-def test_the_test_part_of_rows_is_left_out_of_a_folder(tmp_path: Path) -> None:
-    write(tmp_path / "train.csv", "relation,head,tail\nr,a,b\nr,c,d\n")
-    write(tmp_path / "test.csv", "relation,head,tail\nr,e,f\n")
-    assert read_rated(tmp_path) == [RatedRelation("r", "", (("a", "b"), ("c", "d")), ())]
 
 
 def test_parts_without_a_telling_name_are_joined(tmp_path: Path) -> None:
@@ -318,14 +299,3 @@ def test_a_frame_names_the_row() -> None:
         read_rated(pd.DataFrame([("r", "", "a", "b", 1), ("r", "", "c", "d", "x")], columns=NAMES))
     with pytest.raises(RelvecError, match="The table holds no rated pair"):
         read_rated(pd.DataFrame([], columns=NAMES))
-
-
-def test_a_folder_without_data_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / "notes.txt", "none")
-    with pytest.raises(RelvecError, match="holds no rated pairs"):
-        read_rated(tmp_path)
-
-
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RelvecError, match="No such file"):
-        read_rated(tmp_path / "nowhere.csv")

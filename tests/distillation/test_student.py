@@ -41,7 +41,7 @@ def test_a_prompt_that_the_student_cannot_read_is_refused(
     maskless.tokenizer.mask_token = None
     maskless.encoder.save_pretrained(tmp_path / "maskless")
     maskless.tokenizer.save_pretrained(tmp_path / "maskless")
-    with pytest.raises(RelvecError, match=r"has a <mask>, but the tokenizer has none; take a template without <mask>"):
+    with pytest.raises(RelvecError, match=r"has a <mask>, but the tokenizer has none; use a template without <mask>"):
         student_of(tiny_folder, tmp_path / "maskless")
     assert student_of(tiny_folder, tmp_path / "maskless", template="[h] and [t]", pooling="average").dim == 8
     word = next(token for token in tiny.tokenizer.get_vocab() if token.startswith("Ġ") and len(token) > 2)

@@ -186,22 +186,6 @@ def test_an_epoch_shows_every_pair_once_and_each_epoch_in_another_order(
     assert epochs[0] != epochs[1]
 
 
-def test_both_directions_take_one_forward_pass(
-    tiny: TorchRelBERT, parts: dict[Part, LabelledPairs], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes: list[int] = []
-    tuner = ClassifierTuner(tiny, parts, QUICK)
-    tuner.model.encoder.register_forward_hook(lambda _, __, output: sizes.append(len(output.last_hidden_state)))
-    tuner.step(1)
-    assert sizes == [8]
-
-
-def test_excluded_labels_are_neither_learnt_nor_tested(tiny: TorchRelBERT, parts: dict[Part, LabelledPairs]) -> None:
-    result = evaluate_fine_tuned(tiny, parts, QUICK, exclude_labels=["maker"])
-    assert result.metrics["pairs"] == {"train": 8, "valid": 2, "test": 2}
-    assert all(row["predicted"] != "maker" for row in result.predictions)
-
-
 def test_a_work_folder_that_cannot_be_made_is_named(
     tiny: TorchRelBERT, parts: dict[Part, LabelledPairs], tmp_path: Path
 ) -> None:

@@ -177,12 +177,6 @@ def test_a_prompt_without_its_history_is_not_replaced(search: Search, tmp_path: 
     assert {path: path.read_bytes() for path in (tmp_path / "auto").iterdir()} == before
 
 
-def test_no_more_candidates_are_counted_than_there_are_tokens(search: Search, relations: list[RatedRelation]) -> None:
-    result = search(iterations=1, candidates=10**6)
-    tried = result.triple_encodings / PromptObjective(relations, "train").triple_encodings - 2
-    assert 10 < tried < 10**4
-
-
 def test_a_search_that_is_killed_ends_as_if_it_had_not_been(
     search: Search, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,19 +237,6 @@ def test_a_position_that_was_tried_in_vain_costs_nothing_again(search: Search) -
         idle += is_idle
         tried = set() if entry["changed"] else tried | {entry["position"]}
     assert idle
-
-
-def test_one_gradient_serves_all_triggers_until_the_prompt_changes(
-    search: Search, relations: list[RatedRelation]
-) -> None:
-    history = search(iterations=40, candidates=1, exhaustive=True).history
-    pairs, tried, after_another = len(PromptObjective(relations, "train").pairs), set[int](), 0
-    for before, entry in pairwise(history):
-        if entry["position"] not in tried:
-            assert entry["encodings"] - before["encodings"] == (1 if tried else 2) * pairs
-            after_another += bool(tried)
-        tried = set() if entry["changed"] else tried | {entry["position"]}
-    assert after_another
 
 
 def test_a_search_in_bfloat16_is_a_search_of_its_own_judged_in_float32(
@@ -411,8 +392,8 @@ def test_lengths_that_leave_the_words_no_room_are_refused_before_anything_is_wri
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"pooling": "mask"}, "use average pooling"),
-        ({"pooling": "max"}, "Unknown pooling"),
+        ({"pooling": "mask"}, "choose average or average_no_mask"),
+        ({"dtype": "float8"}, "Unknown dtype 'float8'"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(search: Search, settings: dict[str, Any], message: str) -> None:
@@ -426,7 +407,7 @@ def test_a_base_without_a_mask_token_is_refused(
     model = TorchRelBERT.from_pretrained(tiny_folders("bert"), template="[h] [t]", device="cpu")
     model.tokenizer.mask_token = None
     model.save_pretrained(tmp_path / "maskless")
-    with pytest.raises(RelvecError, match="has no mask token"):
+    with pytest.raises(RelvecError, match="has a <mask>, but the tokenizer has none"):
         learn("autoprompt", tmp_path / "maskless", relations, LENGTHS, tmp_path / "auto")
 
 
@@ -436,16 +417,10 @@ def test_relations_with_too_few_pairs_are_refused(tiny_folder: Path, tmp_path: P
         learn("autoprompt", tiny_folder, lonely, LENGTHS, tmp_path / "auto")
 
 
-def test_a_folder_without_a_prompt_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RelvecError, match="There is no learned prompt in"):
-        PromptResult.load(tmp_path)
-    (tmp_path / "prompt.json").write_text("{}")
-    with pytest.raises(RelvecError, match="cannot be read"):
-        PromptResult.load(tmp_path)
-
-
 @pytest.mark.parametrize("damage", [{"lengths": 8}, {"tokens": ["no", "slots"]}])
 def test_a_damaged_prompt_is_one_sentence_with_its_file(search: Search, tmp_path: Path, damage: dict[str, Any]) -> None:
+    with pytest.raises(RelvecError, match="There is no learned prompt in"):
+        PromptResult.load(tmp_path / "auto")
     saved = search(iterations=1).as_dict()
     path = tmp_path / "auto" / "prompt.json"
     path.write_text(json.dumps(saved | damage))

@@ -96,19 +96,6 @@ def test_a_default_that_is_written_out_is_no_other_setting(
     assert again[0].as_dict() == begun[0].as_dict()
 
 
-def test_a_search_resumes_from_another_working_directory(
-    tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    grid, settings = parse_grid("1,1,0"), QUICK["autoprompt"]
-    begun = search("autoprompt", str(tiny_folder), relations, grid, tmp_path, **settings)
-    monkeypatch.chdir(tiny_folder.parent)
-    for spelling in (tiny_folder.name, f"../{tiny_folder.parent.name}/{tiny_folder.name}"):
-        resumed = search("autoprompt", spelling, relations, grid, tmp_path, **settings)
-        assert resumed[0].as_dict() == begun[0].as_dict()
-        other = search("autoprompt", spelling, relations, grid, tmp_path / spelling.replace("/", "_"), **settings)
-        assert other[0].base == begun[0].base
-
-
 def test_further_lengths_are_compared_with_those_of_before(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
 ) -> None:

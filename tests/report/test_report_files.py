@@ -121,10 +121,6 @@ def test_csv_has_intervals_and_spread_in_columns_of_their_own(filled: Path, tmp_
     assert float(rows[0]["google_low"]) < 75 < float(rows[0]["google_high"])
     assert rows[0]["u2"] == ""
     assert {row["sat_mark"] for row in rows} == {"", "*"}
-
-
-def test_columns_of_csv_are_the_systems_where_relations_are_rows(filled: Path, tmp_path: Path) -> None:
-    write_report(filled, tmp_path / "report", with_figures=False)
     head = (tmp_path / "report/results/analogy_bats_relations.csv").read_text(encoding="utf-8").splitlines()[0]
     assert head.startswith("category,relation,tuned,tuned_sd,vectors,plain,FastText (published)")
 

@@ -27,12 +27,6 @@ def measured(table: ReportTable) -> list[TableRow]:
     return [row for row in table.rows if row.is_measured]
 
 
-def test_only_tables_with_a_measured_record_are_made(runs: Path, save_classification: Save) -> None:
-    save_classification("a", "root09", 0.9)
-    names = [table.name for table in tables(load_records(runs))]
-    assert names == ["classification", "classification_weighted", "classification_classes"]
-
-
 def test_every_table_of_the_registry_can_be_made(
     runs: Path, save_analogy: Save, save_classification: Save, save: Save
 ) -> None:
@@ -56,9 +50,11 @@ def test_seeds_of_one_system_are_one_row(runs: Path, save_analogy: Save) -> None
 
 def test_classifier_seeds_are_one_row_too(runs: Path, save_classification: Save) -> None:
     for seed in (0, 1):
-        save_classification("a", "root09", 0.8 + seed / 10, seed=seed, fingerprint=f"f{seed}")
-    (row,) = measured(table(runs, "classification"))
+        save_classification("a", "root09", 0.8 + seed / 10, seed=seed, fingerprint=f"f{seed}", facts={"seed": 0})
+    found = table(runs, "classification")
+    (row,) = measured(found)
     assert row.values["root09/micro"].text() == "85.0 ± 7.1"
+    assert found.warnings == ()
 
 
 def test_scorings_are_rows_of_their_own(runs: Path, save_analogy: Save) -> None:
@@ -120,15 +116,11 @@ def test_a_system_with_a_fingerprint_for_each_dataset_has_a_mean_without_spread(
 
 def test_the_best_measured_number_is_found_and_published_ones_are_not(runs: Path, save_analogy: Save) -> None:
     save_analogy("a", "sat", 0.3)
+    assert table(runs, "analogy").best() == set()  # one alone is not the best of anything
     save_analogy("b", "sat", 0.4)
     found = table(runs, "analogy")
     assert found.best() == {(0, "sat")}
     assert found.rows[0].labels[0] == "b"
-
-
-def test_one_measured_row_is_not_the_best_of_anything(runs: Path, save_analogy: Save) -> None:
-    save_analogy("a", "sat", 0.3)
-    assert table(runs, "analogy").best() == set()
 
 
 def test_published_rows_follow_with_their_source(runs: Path, save_analogy: Save) -> None:
@@ -233,25 +225,13 @@ def test_classes_have_the_published_difference_beside_them(runs: Path, save_clas
     assert [row.labels[1] for row in found.rows] == ["random", "meronym", "hypernym", "co-hyponym", "macro", "micro"]
 
 
-def test_excluded_classes_make_a_row_of_their_own(runs: Path, save_classification: Save) -> None:
-    save_classification("a", "root09", 0.9)
-    save_classification("a", "root09", 0.8, fingerprint="f1", without="random")
-    found = table(runs, "classification")
-    assert [row.labels for row in measured(found)] == [("a", ""), ("a", "without random")]
-
-
 def test_the_lowest_loss_is_the_best(runs: Path, save: Save) -> None:
     for name, loss in (("a", 0.5), ("b", 0.25)):
         save("loss", "semeval2012", {"loss": loss, "in_order": None}, name, settings={"loss": "triplet"})
+    save("loss", "semeval2012", {"loss": 0.1}, "c", settings={"loss": "infonce"})  # not to be compared
     found = table(runs, "validation_loss")
-    assert found.best() == {(0, "semeval2012 triplet/loss")}
-    assert found.rows[0].values["semeval2012 triplet/loss"].text(4) == "0.2500"
-
-
-def test_different_losses_are_not_compared(runs: Path, save: Save) -> None:
-    for name, loss in (("a", "triplet"), ("b", "infonce")):
-        save("loss", "semeval2012", {"loss": 0.5}, name, settings={"loss": loss})
-    assert table(runs, "validation_loss").best() == set()
+    assert found.best() == {(1, "semeval2012 triplet/loss")}
+    assert found.rows[1].values["semeval2012 triplet/loss"].text(4) == "0.2500"
 
 
 def test_fine_tuned_encoders_are_apart_and_have_no_published_rows(runs: Path, save_classification: Save) -> None:
@@ -272,12 +252,9 @@ def test_evalution_without_a_class_is_not_comparable(runs: Path, save_classifica
     }
 
 
-def test_datasets_of_the_user_get_columns_too(runs: Path, save: Save) -> None:
-    save("analogy", "folder/mine.jsonl", {"accuracy": 50.0, "questions": 4})
-    assert table(runs, "analogy").columns[-1].title == "mine.jsonl (4)"
-
-
 def test_datasets_of_one_file_name_are_told_apart_by_their_folders(runs: Path, save: Save) -> None:
+    save("analogy", "one/mine.jsonl", {"accuracy": 50.0, "questions": 4})
+    assert table(runs, "analogy").columns[-1].title == "mine.jsonl (4)"
     for dataset in ("one/mine.jsonl", "two/mine.jsonl", "two/sat"):
         save("analogy", dataset, {"accuracy": 50.0})
     titles = [column.title for column in table(runs, "analogy").columns]
@@ -291,17 +268,10 @@ def test_a_copy_of_a_record_is_no_second_seed(runs: Path, save_analogy: Save) ->
     assert row.values["sat"].seeds == 1
 
 
-def test_systems_that_share_a_name_by_mistake_are_warned_of(runs: Path, save_analogy: Save) -> None:
-    for fingerprint, pooling in (("f0", "mask"), ("f1", "average")):
-        save_analogy("a", "sat", 0.5, fingerprint=fingerprint, facts={"pooling": pooling, "seed": fingerprint})
-    assert table(runs, "analogy").warnings == (
-        "a averages different systems (pooling: average, mask); evaluate them under different names.",
-    )
-
-
 @pytest.mark.parametrize(
     ("fact", "values", "told"),
     [
+        ("pooling", ["mask", "average"], "pooling: average, mask"),
         ("template", ["[h] <mask> [t]", "[t] of [h]"], "template: [h] <mask> [t], [t] of [h]"),
         ("data", [["semeval2012"], ["semeval2012", "bundled"]], "data: semeval2012, semeval2012 + bundled"),
         ("dtype", ["bfloat16", None], "dtype: bfloat16, float32"),  # of float32 a record says nothing
@@ -343,12 +313,6 @@ def test_a_baseline_that_is_tuned_to_each_dataset_is_one_system(runs: Path, save
     assert table(runs, "analogy").warnings == ()
 
 
-def test_classifier_seeds_of_one_model_are_seeds(runs: Path, save: Save, save_classification: Save) -> None:
-    for seed in (0, 1):
-        save_classification("a", "root09", 0.8, seed=seed, facts={"seed": 0})
-    assert table(runs, "classification").warnings == ()
-
-
 @pytest.mark.parametrize(
     ("configuration", "mark"),
     [({"template": "to-as"}, ""), ({"valid_accuracy": 60.0}, "*"), ({"shots": 0}, ""), ({"shots": 5}, "*")],
@@ -366,19 +330,6 @@ def test_a_system_that_used_the_dataset_is_marked_as_published_ones_are(
     assert {row for row, _ in found.best()} == {1 if mark else 0}
     told = ("Tuned on, or shown, questions of the same datasets, hence the *: used.",) if mark else ()
     assert found.warnings == table(runs, "analogy_categories").warnings == told
-
-
-def test_a_size_that_differs_is_the_graver_mark(runs: Path, save: Save, save_analogy: Save) -> None:
-    save_analogy("a", "u2", 0.5, size=10, configuration={"valid_accuracy": 60.0})
-    assert table(runs, "analogy").rows[0].values["u2"].text() == "50.0!"
-
-
-def test_a_seed_that_lacks_a_number_leaves_the_mean_of_the_columns(runs: Path, save: Save, save_analogy: Save) -> None:
-    for dataset in ("sat", "u2", "u4", "google", "bats"):
-        save_analogy("a", dataset, 0.5)
-    save_analogy("a", "bats", 0.5, fingerprint="f1", accuracy=None)
-    (row,) = measured(table(runs, "analogy"))
-    assert row.values["mean"].text() == "50.0"
 
 
 @pytest.mark.parametrize("metrics", [{}, {"accuracy": None}, {"questions": 337}])

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from relvec.data.overlap import inflected, pairs_for_testing, without_testing
 from relvec.data.rated import RatedRelation, split
 from relvec.data.sources import load
-from relvec.training.samplers import RelationBatches, with_parents
-from relvec.training.scrambling import Scrambler
+from relvec.training.samplers import RelationBatches, Scrambler, with_parents
 
 words = st.sampled_from(["oak", "tree", "rose", "flower", "cat", "animal", "tea", "drink", "car", "vehicle"])
 pairs = st.lists(st.tuples(words, words), min_size=2, max_size=8, unique=True).map(tuple)

@@ -15,7 +15,7 @@ from relvec.model.torch_backend import TorchRelBERT
 from relvec.training.loop import CHECKPOINT_NAME, Course, kept
 from relvec.training.losses import LOSSES
 from relvec.training.recipe import Recipe
-from relvec.training.trainer import Trainer
+from relvec.training.trainer import Trainer, drops_units
 
 QUICK: dict[str, Any] = {
     "template": "[h] is the <mask> of [t]",
@@ -250,15 +250,36 @@ def test_the_same_seed_gives_the_same_model_and_another_another(make_trainer: Ma
     assert np.abs(vectors[0] - vectors[2]).max() > 1e-6
 
 
-def test_cached_gradients_equal_those_of_one_pass(make_trainer: MakeTrainer) -> None:
-    gradients = []
-    for output, size in (("one", 1000), ("many", 3)):
-        trainer = make_trainer(output, dropout=False, pairs_per_forward=size)
-        trainer.gradients(1)
+@pytest.mark.parametrize("precision", ["no", "bf16"])
+def test_gradients_of_threads_and_of_chunks_equal_those_of_one_pass(
+    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch, precision: str
+) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    values, gradients = [], []
+    for output, size in (("plain", 0), ("threads", 1000), ("chunks", 3)):
+        trainer = make_trainer(output, dropout=False, pairs_per_forward=size or 1000, mixed_precision=precision)
+        if size:
+            values.append(trainer.gradients(1))
+        else:
+            batch = trainer.sampler(0)
+            with trainer.accelerator.autocast():
+                vectors = trainer.model.vectors_by_length(trainer.model.token_ids(batch.pairs)).float()
+            value = trainer.loss(vectors[batch.row], batch)
+            value.backward()
+            values.append(float(value.detach()))
         gradients.append({n: w.grad.clone() for n, w in trainer.weights.items() if w.grad is not None})
-    assert gradients[0].keys() == gradients[1].keys()
-    for name, gradient in gradients[0].items():
-        torch.testing.assert_close(gradients[1][name], gradient, atol=1e-5, rtol=1e-3)
+    assert values == pytest.approx([values[0]] * 3, rel=1e-5 if precision == "no" else 0.05)
+    largest = max(float(gradient.abs().max()) for gradient in gradients[0].values())
+    tolerance = 1e-5 if precision == "no" else 0.05 * largest
+    for found in gradients[1:]:
+        assert found.keys() == gradients[0].keys()
+        for name, plain in gradients[0].items():
+            torch.testing.assert_close(found[name], plain, atol=tolerance, rtol=1e-3)
+
+
+def test_a_model_that_drops_units_is_not_shared_out_among_threads(tiny: TorchRelBERT) -> None:
+    assert not drops_units(tiny.encoder.eval())
+    assert drops_units(tiny.encoder.train())
 
 
 def test_frozen_layers_stay_as_they_are(make_trainer: MakeTrainer) -> None:

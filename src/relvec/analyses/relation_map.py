@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, load_labelled
 from relvec.data.sources import load
-from relvec.errors import RelvecError, did_you_mean, needed_for
+from relvec.errors import RelvecError, needed_for, one_of
 from relvec.io.files import written_whole
 from relvec.model.cached_vectors import PairVectors
 from relvec.pairs import Pair
@@ -138,9 +138,7 @@ def load_groups(
     else:
         groups = {relation.name: list(relation.positives) for relation in load(data, data_dir=data_dir)}
     for name in relations:
-        if name not in groups:
-            advice = did_you_mean(name, groups, otherwise=f"the first are {', '.join(list(groups)[:8])}")
-            raise RelvecError(f"{data} has no relation {name!r}; {advice}.")
+        one_of("relation", name, groups, where=f"{data}: ")
     chosen = list(dict.fromkeys(relations or groups))
     if len(chosen) > MOST_RELATIONS:
         raise RelvecError(f"{len(chosen)} relations are too many for a map; choose up to {MOST_RELATIONS} of {data}.")

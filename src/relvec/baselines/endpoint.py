@@ -89,14 +89,12 @@ class Endpoint:
         address = f"{self.url}/{path}"
         try:
             answer = self._client.post(f"/{path}", body={"model": self.model, **body}, cast_to=object)
-        except APIConnectionError as error:
-            raise RelvecError(f"{address} gave no answer ({error}); see that it runs, then start again.") from error
-        except APIStatusError as error:
-            status = error.status_code
+        except (APIConnectionError, APIStatusError) as error:
+            status = error.status_code if isinstance(error, APIStatusError) else 0
             if status in (401, 403):
                 raise RelvecError(f"{address} refused the key; set {KEY_VARIABLES[0]} to a valid one.") from error
-            if status == 429 or (status >= 500 and status != 501):
-                problem = f"{address} gave no answer (status {status})"
+            if not isinstance(error, APIStatusError) or status == 429 or (status >= 500 and status != 501):
+                problem = f"{address} gave no answer ({f'status {status}' if status else error})"
                 raise RelvecError(f"{problem}; see that it runs, then start again.") from error
             reason = " ".join(error.response.text.replace(self._key, "***").split())[:200]
             problem = f"{address} refused the request with status {status} ({reason})"
@@ -108,13 +106,20 @@ class Endpoint:
         return answer
 
 
-class Completions:
-    """Likelihoods from a server that echoes a prompt with the log-probability of each of its tokens."""
+class ServedModel:
+    """A language model of a server, asked for what its `kind` names."""
+
+    kind: str
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self.name = endpoint.model
-        self._endpoint = endpoint
-        self.fingerprint = hashlib.sha256(f"completions {endpoint.fingerprint}".encode()).hexdigest()
+        self.name, self._endpoint = endpoint.model, endpoint
+        self.fingerprint = hashlib.sha256(f"{self.kind} {endpoint.fingerprint}".encode()).hexdigest()
+
+
+class Completions(ServedModel):
+    """Likelihoods from a server that echoes a prompt with the log-probability of each of its tokens."""
+
+    kind = "completions"
 
     def likelihoods(self, texts: Sequence[str]) -> list[Likelihood]:
         """One likelihood a text; the first token has none unless the server starts with a token of its own."""
@@ -126,13 +131,10 @@ class Completions:
         return [Likelihood(*found) for found in self._endpoint.ask("completions", bodies, _echoed)]
 
 
-class Chat:
+class Chat(ServedModel):
     """Answers of a chat model."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.name = endpoint.model
-        self._endpoint = endpoint
-        self.fingerprint = hashlib.sha256(f"chat {endpoint.fingerprint}".encode()).hexdigest()
+    kind = "chat"
 
     def answers(self, prompts: Sequence[str]) -> list[str]:
         """One answer a prompt."""

@@ -3,10 +3,8 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
 from relvec.baselines.baseline import FACTS, Baseline, Context
 from relvec.errors import RelvecError
@@ -15,7 +13,7 @@ from relvec.io.vectors import BETWEEN_WORDS
 from relvec.io.word2vec import read_vectors
 from relvec.model.cached_vectors import Known
 from relvec.pairs import Pair
-from relvec.settings import Settings
+from relvec.settings import Settings, setting
 from relvec.similarity import Vectors
 
 
@@ -79,7 +77,7 @@ class PairTable:
 class PairVectorSettings(Settings):
     """Which file."""
 
-    pairs: Annotated[str, Field(description="a text or .bin file")]
+    pairs: str = setting(..., "a text or .bin file")
 
 
 def _build(settings: PairVectorSettings, context: Context) -> System:

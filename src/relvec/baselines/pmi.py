@@ -7,10 +7,9 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import Field
 
 from relvec.baselines.baseline import FACTS, Baseline, Context, always
 from relvec.data.benchmarks.analogy import Question
@@ -18,7 +17,7 @@ from relvec.evaluation.systems import Scores, System, told
 from relvec.io.files import checksum, expanded, unpacked
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
-from relvec.settings import Settings
+from relvec.settings import Settings, setting
 from relvec.storage.cache import Cache
 
 WINDOW = 10
@@ -241,8 +240,8 @@ def _blocks(corpus: Path) -> Iterator[tuple[str, int]]:
 class PMISettings(Settings):
     """The corpus and what counts as a co-occurrence."""
 
-    corpus: Annotated[str, Field(description="a text file, .gz or not")]
-    window: Annotated[int, Field(ge=1, description="how many tokens apart the words may be")] = WINDOW
+    corpus: str = setting(..., "a text file, .gz or not")
+    window: int = setting(WINDOW, "how many tokens apart the words may be", ge=1)
 
 
 def _build(settings: PMISettings, context: Context) -> System:

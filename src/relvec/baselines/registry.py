@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from relvec.baselines import chance, few_shot, pair_vectors, pmi, proportion, saved_predictions, word_vectors
 from relvec.baselines.baseline import Baseline
-from relvec.errors import RelvecError, did_you_mean
+from relvec.errors import RelvecError, one_of
 from relvec.settings import Settings, named_values
 
 BASELINES: dict[str, Baseline] = {
@@ -19,10 +19,7 @@ def chosen_settings(name: str, given: Iterable[str], task: str) -> Settings:
     >>> chosen_settings("word-vectors", ["vectors=glove.txt"], "analogy")
     WordVectorSettings(vectors='glove.txt', features='diff', pairs='')
     """
-    if name not in BASELINES:
-        advice = did_you_mean(name, BASELINES, otherwise="see `relvec baselines`")
-        raise RelvecError(f"There is no baseline {name!r}; {advice}.")
-    baseline = BASELINES[name]
+    baseline = BASELINES[one_of("baseline", name, BASELINES)]
     if task not in baseline.tasks:
         raise RelvecError(f"The baseline {name} cannot be scored on {task}; it is for {', '.join(baseline.tasks)}.")
     values = named_values(given)

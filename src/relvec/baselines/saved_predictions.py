@@ -9,13 +9,13 @@ from pydantic import ConfigDict, Field
 
 from relvec.baselines.baseline import FACTS, Baseline, Context, choice_scores
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Part, Question
-from relvec.errors import RelvecError, did_you_mean
+from relvec.errors import RelvecError, one_of
 from relvec.evaluation.analogy import Fallback
 from relvec.evaluation.records import last_part, load_predictions, load_records, portable_path
 from relvec.evaluation.systems import Scores, Solver, System
 from relvec.io.files import expanded, read_lines
 from relvec.io.tables import json_rows
-from relvec.settings import Settings
+from relvec.settings import Settings, setting
 from relvec.similarity import Scoring
 
 Answers = list[int | None]
@@ -88,9 +88,7 @@ def answers_of_run(
     of = f"{dataset}, {part} part"
     wanted = ("analogy", system, portable_path(dataset), part)
     kept = load_records(runs)
-    if system not in (names := {each.system for each in kept}):
-        advice = did_you_mean(system, names, otherwise="give one that was evaluated, or FILE:COLUMN")
-        raise RelvecError(f"No system {system!r} is in {runs}; {advice}.")
+    one_of("system", system, sorted({each.system for each in kept}), where=f"{runs}: ")
     records = [each for each in kept if (each.task, each.system, each.dataset, each.part) == wanted]
     chosen = [each for each in records if each.settings.get("scoring") == scoring] or records
     if not chosen:
@@ -140,20 +138,15 @@ class _Row(Settings):
 
 def _checked_row(values: Any, column: str, where: str) -> _Row:
     named = values if isinstance(values, dict) else {}
-    if column not in named:
-        systems = [name for name in named if name not in _Row.model_fields]
-        advice = did_you_mean(column, systems, otherwise=f"there are {', '.join(systems) or 'none'}")
-        raise RelvecError(f"{where}no system {column!r}; {advice}.")
+    one_of("system", column, [name for name in named if name not in _Row.model_fields], where)
     return _Row.checked({**named, "predicted": named[column]}, where)
 
 
 class SavedSettings(Settings):
     """Where the answers are."""
 
-    file: Annotated[
-        str, Field(description="JSON Lines with dataset, split, index, answer and a column for each system")
-    ]
-    column: Annotated[str, Field(description="which system")]
+    file: str = setting(..., "JSON Lines with dataset, split, index, answer and a column for each system")
+    column: str = setting(..., "which system")
 
 
 def _build(settings: SavedSettings, context: Context) -> System:

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
 from relvec.baselines.baseline import FACTS, Baseline, Context
 from relvec.baselines.pair_vectors import PairTable, title_of
-from relvec.errors import RelvecError, did_you_mean
+from relvec.errors import RelvecError, one_of
 from relvec.evaluation.systems import System, vector_system
 from relvec.io.word2vec import Vector, parts_of, read_vectors, spellings
 from relvec.model.cached_vectors import Known, PairVectors
 from relvec.pairs import Pair
-from relvec.settings import Settings
+from relvec.settings import Settings, setting
 from relvec.similarity import Vectors
 
 Feature = Callable[[Vectors, Vectors], Vectors]
@@ -34,9 +34,7 @@ def check_features(features: str) -> str:
     'cat+dot'
     """
     for name in features.split("+"):
-        if name not in FEATURES:
-            advice = did_you_mean(name, FEATURES, otherwise=f"join any of {', '.join(FEATURES)} by +")
-            raise RelvecError(f"There is no feature {name!r} of word vectors; {advice}.")
+        one_of("feature of word vectors", name, FEATURES)
     return features
 
 
@@ -144,13 +142,9 @@ class Joined:
 class WordVectorSettings(Settings):
     """Which files, and what is made of the two words' vectors."""
 
-    vectors: Annotated[str, Field(description="a text, .bin or .npz file")]
-    features: Annotated[
-        str,
-        AfterValidator(check_features),
-        Field(description="diff, cat, dot, or several joined by +"),
-    ] = "diff"
-    pairs: Annotated[str, Field(description="a file of pair vectors to join to them")] = ""
+    vectors: str = setting(..., "a text, .bin or .npz file")
+    features: Annotated[str, AfterValidator(check_features)] = setting("diff", "diff, cat, dot, or several joined by +")
+    pairs: str = setting("", "a file of pair vectors to join to them")
 
 
 def _build(settings: WordVectorSettings, context: Context) -> System:

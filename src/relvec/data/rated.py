@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from relvec.errors import RelvecError, did_you_mean
+from relvec.errors import RelvecError, one_of
 from relvec.io.tables import Part as Part
 from relvec.pairs import Pair
 
@@ -77,8 +77,6 @@ def select(
     >>> select(rows, top=2)[0].positives
     (('Tokyo', 'Japan'), ('Paris', 'France'))
     """
-    if top < 2 or bottom < 0:
-        raise RelvecError(f"Cannot select the top {top} and bottom {bottom}; ask for at least 2 and 0.")
     by_relation, held = _by_relation(rows), _by_relation(held_out)
     relations = []
     for name, rated in by_relation.items():
@@ -220,27 +218,11 @@ def check_relations(relations: Sequence[RatedRelation]) -> None:
         raise RelvecError(f"Relation {found.relation!r}: {pair}{found.problem}; see `relvec data check`.")
 
 
-def check_categories(relations: Iterable[RatedRelation]) -> None:
-    """Refuse a category with a single relation: it gives no triples. Relations may have no category at all."""
-    sizes = Counter(relation.category for relation in relations if relation.category)
-    for category, size in sizes.items():
-        if size == 1:
-            raise RelvecError(f"Category {category!r} has one relation, 2 are needed; add one or exclude the category.")
-
-
 def exclude(
     relations: Sequence[RatedRelation], categories: Iterable[str] = (), names: Iterable[str] = ()
 ) -> list[RatedRelation]:
     """Leave out whole categories, and relations by name."""
-    categories = _known("category", categories, [relation.category for relation in relations if relation.category])
-    names = _known("relation", names, [relation.name for relation in relations])
+    known = [relation.category for relation in relations if relation.category]
+    categories = {one_of("category", each, dict.fromkeys(known)) for each in categories}
+    names = {one_of("relation", each, [relation.name for relation in relations]) for each in names}
     return [relation for relation in relations if relation.category not in categories and relation.name not in names]
-
-
-def _known(kind: str, wanted: Iterable[str], known: list[str]) -> set[str]:
-    wanted = set(wanted)
-    for name in sorted(wanted.difference(known)):
-        few = ", ".join(list(dict.fromkeys(known))[:8]) or "none"
-        advice = did_you_mean(name, known, otherwise=f"known are {few}{', ...' if len(set(known)) > 8 else ''}")
-        raise RelvecError(f"There is no {kind} {name!r} to exclude; {advice}.")
-    return wanted

@@ -116,7 +116,7 @@ def _given(sources: Sources, seed: int) -> Iterator[Pair]:
 def _scrambled(relations: Sequence[RatedRelation], count: int, seed: int) -> Iterator[Pair]:
     import torch
 
-    from relvec.training.scrambling import Scrambler
+    from relvec.training.samplers import Scrambler
 
     scrambler, generator = Scrambler(relations), torch.Generator().manual_seed(seed)
     for relation in relations:

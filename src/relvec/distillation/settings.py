@@ -1,10 +1,5 @@
 """The settings of a distillation; they need no torch, so the command takes its options from here."""
 
-from typing import Self
-
-from pydantic import model_validator
-
-from relvec.errors import RelvecError
 from relvec.settings import Seed, Settings, setting
 
 
@@ -16,7 +11,7 @@ class DistillationSettings(Settings):
     """
 
     steps: int = setting(0, "how many steps to train, in place of epochs", ge=0)
-    epochs: float = setting(5.0, "how often each pair is met", ge=0)
+    epochs: float = setting(5.0, "how often each pair is met", gt=0)
     batch_size: int = setting(128, "pairs in a step", ge=2)
     lora_rank: int = setting(0, "the rank of the adapter; 0 trains all weights", "--lora", ge=0, le=4096)
     learning_rate: float = setting(
@@ -31,17 +26,11 @@ class DistillationSettings(Settings):
     evaluate_every: int = setting(200, "steps between two evaluations on held-out pairs", ge=1)
     seed: Seed = setting(0, "decides every random choice")
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if not self.steps and not self.epochs:
-            raise RelvecError("epochs is 0; use a number above 0, or set steps.")
-        return self
-
 
 class StaticSettings(DistillationSettings):
     """How a static student is made and trained: its steps cost little and its words are many, so batches are large."""
 
-    epochs: float = setting(10.0, "how often each pair is met", ge=0)
+    epochs: float = setting(10.0, "how often each pair is met", gt=0)
     batch_size: int = setting(2048, "pairs in a step", ge=2)
     learning_rate: float = setting(2e-3, "the highest learning rate", gt=0)
     weight_decay: float = setting(0.0, "the weight decay of AdamW", ge=0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, LabelledPairs, Part, load_labelled
-from relvec.errors import RelvecError, did_you_mean
+from relvec.errors import RelvecError, one_of
 from relvec.evaluation.mlp_grid import GridData, best_of, check_scikit_learn, fit_grid
 from relvec.evaluation.records import Record
 from relvec.evaluation.systems import System
@@ -182,9 +182,7 @@ class ClassificationTask(Task[Parts]):
             raise RelvecError(f"{system.name} has no encoder to fine-tune; choose a model.")
         known = {label for parts in data.values() for label in labels_of(parts)}
         for label in self.exclude_labels:
-            if label not in known:
-                advice = did_you_mean(label, known, otherwise=f"known are {', '.join(sorted(known))}")
-                raise RelvecError(f"There is no label {label!r} to exclude; {advice}.")
+            one_of("label", label, sorted(known))
         for dataset, parts in data.items():
             try:
                 usable_parts(parts, self.exclude_labels)

@@ -7,7 +7,7 @@ terms, the best is the one under which the relations between terms are most alik
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from itertools import permutations
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -130,28 +130,23 @@ def _sums(gains: Gains, orders: Orders) -> NDArray[np.float64]:
 def _searched(gains: Gains, seed: int = 0) -> tuple[Orders, float]:
     """From many random orders, swap the two targets that gain most until no swap gains anything; keep the best."""
     random = np.random.default_rng(seed)
-    mutual = gains + gains.transpose(1, 0, 3, 2)
-    found = np.stack([_swapped(mutual, random.permutation(len(gains))) for _ in range(RESTARTS)])
+    found = np.stack([_climbed(gains, random.permutation(len(gains))) for _ in range(RESTARTS)])
     sums = _sums(gains, found)
     best = int(np.argmax(sums))
     return found[best], float(sums[best])
 
 
-def _swapped(mutual: Gains, order: Orders) -> Orders:
-    """`mutual` is what i at k and j at l gain together: [i, j, k, l], zero where i = j or k = l."""
-    each = np.arange(len(order))
+def _climbed(gains: Gains, order: Orders) -> Orders:
+    swaps = np.array(list(combinations(range(len(order)), 2)))
+    score = -np.inf
     while True:
-        at = mutual[:, each, :, order].sum(axis=0)[:, order]  # what term a would gain in the place of term b
-        here = np.diag(at)
-        first, second = order[:, None], order[None, :]
-        # The two who swap count each other in their new places as if the other had stayed.
-        between = mutual[each[:, None], each, first, second] + mutual[each[:, None], each, second, first]
-        change = at + at.T - here[:, None] - here + between
-        a, b = np.unravel_index(np.argmax(change), change.shape)
-        if change[a, b] <= 1e-9:
+        orders = np.vstack([order, np.repeat(order[None], len(swaps), axis=0)])
+        np.put_along_axis(orders[1:], swaps, order[swaps[:, ::-1]], axis=1)
+        sums = _sums(gains, orders)
+        best = int(np.argmax(sums))
+        if sums[best] <= max(score, sums[0]) + 1e-9:
             return order
-        order = order.copy()
-        order[[a, b]] = order[[b, a]]
+        order, score = orders[best], sums[best]
 
 
 def metrics(mappings: Sequence[Mapping]) -> dict[str, Any]:

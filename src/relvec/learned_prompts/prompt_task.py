@@ -81,15 +81,10 @@ def masked_model(
     dtype: str = "float32",
 ) -> TorchRelBERT:
     """The base with a mask for each trigger, its weights frozen."""
-    if pooling == "mask":
-        raise RelvecError("Mask pooling has nothing to read once all masks are replaced; use average pooling.")
-    plain = TorchRelBERT.from_pretrained(base, template="[h] [t]", pooling="average", device=device, dtype=dtype)
-    if plain.tokenizer.mask_token is None:
-        raise RelvecError(f"{base} has no mask token for the triggers to start from; use a masked language model.")
-    plain.encoder.requires_grad_(False)
-    plain.encoder.eval()
-    record = plain.training_record
-    return TorchRelBERT(plain.encoder, plain.tokenizer, _all_masks(lengths), pooling, training_record=record)
+    template = _all_masks(lengths)
+    model = TorchRelBERT.from_pretrained(base, template=template, pooling=pooling, device=device, dtype=dtype)
+    model.encoder.requires_grad_(False).eval()
+    return model
 
 
 def check_room(model: TorchRelBERT, lengths: Lengths, relations: Sequence[RatedRelation]) -> None:

@@ -1,7 +1,7 @@
 """The settings of the methods that learn a prompt; they need no torch, so commands take their options from here."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from relvec.data.overlap import benchmark_folder, without_benchmarks
 from relvec.data.rated import BOTTOM, TOP, RatedRelation
@@ -17,8 +17,8 @@ class Subject(Settings):
         lambda: ["semeval2012"],
         "rated pairs: semeval2012 (default), bundled, a file, a folder or a hub dataset; may be repeated",
     )
-    top: int = setting(TOP, "how many of the best rated pairs of a relation are positives")
-    bottom: int = setting(BOTTOM, "how many of the worst rated pairs of a relation are negatives")
+    top: int = setting(TOP, "how many of the best rated pairs of a relation are positives", ge=2)
+    bottom: int = setting(BOTTOM, "how many of the worst rated pairs of a relation are negatives", ge=0)
     threshold: float | None = setting(None, "instead of --top and --bottom: the lowest score of a positive")
     exclude_benchmark_pairs: bool = setting(
         False, "leave out pairs of the benchmarks in --data-dir", "--exclude-benchmark-pairs"
@@ -46,7 +46,7 @@ class Subject(Settings):
 class PromptSettings(Settings):
     """What every method asks for."""
 
-    pooling: str = setting("average", "which tokens are averaged: average or average_no_mask")
+    pooling: Literal["average", "average_no_mask"] = setting("average", "which tokens are averaged")
     dtype: str = setting("float32", "the precision: float32, or bfloat16, twice as fast where supported")
     seed: Seed = setting(0, "decides every random choice")
 

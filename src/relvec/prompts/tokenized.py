@@ -52,7 +52,7 @@ class TokenizedTemplate:
     def __init__(self, template: Template, tokenizer: PromptTokenizer) -> None:
         if template.has_mask and tokenizer.mask_token is None:
             problem = f"The template {template.text!r} has a <mask>, but the tokenizer has none"
-            raise RelvecError(f"{problem}; take a template without <mask>, and another pooling than mask.")
+            raise RelvecError(f"{problem}; use a template without <mask>, or a masked language model.")
         self.template = template
         self._tokenizer = tokenizer
         self._prefix, self._suffix = self._special_tokens()

@@ -73,8 +73,8 @@ class Recipe(Settings):
         "float32", "precision of the base; `bfloat16` needs `lora_rank`, and the adapter stays float32"
     )
 
-    top: int = setting(10, "how many of the best rated pairs of a relation are positives")
-    bottom: int = setting(10, "how many of the worst rated pairs of a relation are negatives")
+    top: int = setting(10, "how many of the best rated pairs of a relation are positives", ge=2)
+    bottom: int = setting(10, "how many of the worst rated pairs of a relation are negatives", ge=0)
     threshold: _MaybeNumber = setting(None, "instead of `top` and `bottom`: the lowest score of a positive")
     exclude_categories: Texts = setting(list, "a category to leave out", "--exclude-category")
     exclude_relations: Texts = setting(list, "a relation to leave out", "--exclude-relation")

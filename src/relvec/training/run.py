@@ -12,7 +12,7 @@ from relvec.data.overlap import (
     without_benchmarks,
     without_testing,
 )
-from relvec.data.rated import RatedRelation, check_categories, check_relations, exclude, split
+from relvec.data.rated import RatedRelation, check_relations, exclude, split
 from relvec.data.sources import DEFAULT_SOURCE, load
 from relvec.errors import RelvecError
 from relvec.io.files import expanded
@@ -54,8 +54,6 @@ def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[R
     if recipe.exclude_benchmark_pairs:
         relations = without_benchmarks(relations, benchmark_folder(data_dir), needs_negatives=needs_triples)
     check_relations(relations)
-    if needs_triples:
-        check_categories(relations)
     return relations
 
 

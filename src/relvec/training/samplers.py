@@ -1,32 +1,77 @@
-"""The pairs of each step: R relations x K positives, or the paper's triples.
+"""The pairs of each step: R relations x K positives with negatives, or the paper's triples.
 
 A sampler is a function of seed and step alone, so a resumed run sees the batches it would have seen.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import torch
 
+from relvec.data.overlap import inflected
 from relvec.data.rated import RatedRelation
 from relvec.errors import RelvecError
 from relvec.pairs import Pair
 from relvec.training.batch import Batch, category_triples, in_batch_triples, relation_triples
-from relvec.training.scrambling import Scrambler
 
 VALIDATION_PAIRS = 2
 FLIP_PROBABILITY = 0.5
+
+# How often each kind is tried: of pairs (h_i, t_i) and (h_j, t_j), which words make the negative.
+KINDS = {"scrambled": 0.4, "heads": 0.2, "tails": 0.2, "reversed": 0.2}
+TRIES_PER_NEGATIVE = 8
 
 BatchItem = tuple[Pair, int, bool]
 """A pair, the number of its relation, and whether it is a positive of it."""
 
 
-class Sampler(Protocol):
-    steps_per_epoch: int
+class Scrambler:
+    """Makes hard negatives by scrambling a relation's own positives.
 
-    def __call__(self, step: int) -> Batch: ...
+    A model that only knows what kind of word the head is, and what kind the tail, cannot tell (h_i, t_j) from
+    (h_i, t_i). These negatives ask whether the two words belong together.
+
+    None has the same word twice, is a positive of a `known` relation (in either order, if that one is symmetric), or
+    has one of the `excluded` keys (see `relvec.data.overlap.inflected`), such as those of benchmark pairs.
+    """
+
+    def __init__(self, known: Sequence[RatedRelation], excluded: Collection[Pair] = ()) -> None:
+        self._positives = {pair for relation in known for pair in relation.positives}
+        self._positives |= {(tail, head) for r in known if r.is_symmetric for head, tail in r.positives}
+        self._excluded = excluded
+
+    def __call__(self, relation: RatedRelation, count: int, generator: torch.Generator) -> list[Pair]:
+        """Up to `count` distinct negatives; fewer where a few tries find no more."""
+        found: dict[Pair, None] = {}
+        kinds = torch.tensor([0.0 if k == "reversed" and relation.is_symmetric else KINDS[k] for k in KINDS])
+        for _ in range(TRIES_PER_NEGATIVE * count):
+            if len(found) == count:
+                break
+            kind = list(KINDS)[int(torch.multinomial(kinds, 1, generator=generator))]
+            first, second = torch.randint(len(relation.positives), (2,), generator=generator).tolist()
+            pair = scrambled(kind, relation.positives[first], relation.positives[second])
+            if self.is_negative(pair):
+                found[pair] = None
+        return list(found)
+
+    def is_negative(self, pair: Pair) -> bool:
+        if pair[0] == pair[1] or pair in self._positives:
+            return False
+        return not self._excluded or inflected(pair) not in self._excluded
+
+
+def scrambled(kind: str, first: Pair, second: Pair) -> Pair:
+    """
+    >>> [scrambled(kind, ("baker", "bread"), ("brewer", "beer")) for kind in KINDS]
+    [('baker', 'beer'), ('baker', 'brewer'), ('bread', 'beer'), ('bread', 'baker')]
+    """
+    return {
+        "scrambled": (first[0], second[1]),
+        "heads": (first[0], second[0]),
+        "tails": (first[1], second[1]),
+        "reversed": (first[1], first[0]),
+    }[kind]
 
 
 class RelationBatches:

@@ -78,8 +78,11 @@ def test_blanks_around_a_label_make_no_class_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"head": "a", "tail": "b", "relation": "hyper"}\n', "line 1: unknown label 'hyper'; known are RANDOM, HYPER"),
-        ('\n{"head": "a", "tail": "b", "relation": "COORDS"}', "line 2: unknown label 'COORDS'; did you mean 'COORD'"),
+        (
+            '{"head": "a", "tail": "b", "relation": "hyper"}\n',
+            "line 1: Unknown label 'hyper'; choose one of RANDOM, HYPER",
+        ),
+        ('\n{"head": "a", "tail": "b", "relation": "COORDS"}', "line 2: Unknown label 'COORDS'; did you mean 'COORD'"),
         ('{"head": "a", "tail": " ", "relation": "HYPER"}', "line 1: a word of the pair is empty; give both words"),
         ('{"head": "a", "tail": 3, "relation": "HYPER"}', "line 1: 3 is not a word"),
         ('{"head": "a", "tail": "b", "relation": " "}', "line 1: no relation; write head, tail and relation"),
@@ -135,7 +138,7 @@ def test_a_label_that_nothing_teaches_is_refused_by_file_and_line(tmp_path: Path
     write(tmp_path / f"{dataset}/valid.jsonl", ROWS[:2])
     write(tmp_path / f"{dataset}/test.jsonl", ROWS)
     name = str(tmp_path / dataset) if dataset == "mine" else "root09"
-    with pytest.raises(RelvecError, match=r"test\.jsonl, line 3: unknown label 'RANDOM'; known are HYPER, COORD"):
+    with pytest.raises(RelvecError, match=r"test\.jsonl, line 3: Unknown label 'RANDOM'; choose one of HYPER, COORD"):
         load_labelled(name, tmp_path)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from relvec.data.benchmarks.registry import benchmarks_of, find_files
-from relvec.errors import RelvecError, did_you_mean
+from relvec.errors import RelvecError, one_of
 from relvec.io.tables import Part as Part
 from relvec.io.tables import read_rows
 from relvec.pairs import Pair
@@ -43,8 +43,5 @@ def read_labelled(source: Any, classes: dict[str, str] | None = None) -> Labelle
         label = row.relation()
         if not label:
             raise RelvecError(f"{row.where}no relation; write head, tail and relation.")
-        if classes is not None and label not in classes:
-            advice = did_you_mean(label, classes, otherwise=f"known are {', '.join(classes)}")
-            raise RelvecError(f"{row.where}unknown label {label!r}; {advice}.")
-        labels.append(classes[label] if classes is not None else label)
+        labels.append(label if classes is None else classes[one_of("label", label, classes, row.where)])
     return LabelledPairs(tuple(pairs), tuple(labels))

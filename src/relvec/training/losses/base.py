@@ -26,7 +26,7 @@ class Loss(nn.Module):
 def columns(triples: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The anchors, positives and negatives of triples [n, 3]."""
     if not len(triples):
-        raise RelvecError("The batch has no triples; build them, or choose a loss that needs none.")
+        raise RelvecError("The data has no triples; rate more pairs of the relations low, or choose another loss.")
     anchor, positive, negative = triples.unbind(dim=1)
     return anchor, positive, negative
 
