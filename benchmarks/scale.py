@@ -183,7 +183,15 @@ def pairs(options: argparse.Namespace) -> Rows:
 
 def kills(options: argparse.Namespace) -> Rows:
     """Kill -9 a process that adds pairs to the indexes which `index --folder` left, and open them again."""
-    yield ["index", "pairs before", "acknowledged steps of 1,000", "pairs after", "acknowledged pairs lost", "same answers", "open s"]
+    yield [
+        "index",
+        "pairs before",
+        "acknowledged steps of 1,000",
+        "pairs after",
+        "acknowledged pairs lost",
+        "same answers",
+        "open s",
+    ]
     queries = exact(options)[0][:3]
     for kind in options.kinds:
         place = address(Path(options.folder) / f"{kind}.db")

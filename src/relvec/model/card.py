@@ -17,7 +17,7 @@ $metadata
 ---
 # $name
 
-A relation embedding model: it turns a pair of words into a vector of *how the two words are related* (RelBERT, EMNLP 2021).
+Relation embeddings: a pair of words becomes a vector of *how the two words are related* (RelBERT, EMNLP 2021).
 
 Use it to compare relations: rank pairs, solve analogies, find pairs with a similar relation, or classify relations.
 It is for English words and short terms such as *ice cream*, not for sentences or other languages.
