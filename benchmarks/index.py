@@ -162,7 +162,7 @@ def run(source: Source, count: int, kinds: Sequence[Kind], query_count: int) -> 
 
 def markdown(rows: Sequence[Row]) -> str:
     head = (
-        "| pairs | kind | build pairs/s | bytes a pair | recall@10 | without re-ranking | queries/s | flat = 1 | "
+        "| pairs | kind | build pairs/s | bytes per pair | recall@10 | without re-ranking | queries/s | vs flat | "
         "whole query, in encodings |"
     )
     lines = [head, "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]

@@ -69,7 +69,7 @@ def workers(options: argparse.Namespace) -> Rows:
                 sharding = ("--shards", str(shards), "--runner", runner, "--workers", str(count))
                 done = json.loads(run(command(source, output, options, *sharding), threads))
                 seconds.setdefault((name, rows), []).append(done["seconds"])
-    yield ["who", "to start, s", "rows a second", "against the first"]
+    yield ["workers", "start-up, s", "rows/s", "vs the first"]
     first = 0.0
     for name in settings:
         start = min(seconds[name, shards])
@@ -130,7 +130,7 @@ def index(options: argparse.Namespace) -> Rows:
     An index that is in `--folder` already is only asked.
     """
     yield [
-        *("index", "build s", "build core-s", "build, peak MB", "bytes a pair", "open s", "search, peak MB"),
+        *("index", "build s", "build core-s", "build, peak MB", "bytes per pair", "open s", "search, peak MB"),
         *("recall@10", "after re-ranking", "p50 ms", "core-ms"),
         *("filtered recall@10", "filtered p50 ms", "filtered core-ms"),
     ]
@@ -183,7 +183,15 @@ def pairs(options: argparse.Namespace) -> Rows:
 
 def kills(options: argparse.Namespace) -> Rows:
     """Kill -9 a process that adds pairs to the indexes which `index --folder` left, and open them again."""
-    yield ["index", "pairs before", "steps of 1,000 told", "pairs after", "told pairs lost", "same answers", "open s"]
+    yield [
+        "index",
+        "pairs before",
+        "acknowledged steps of 1,000",
+        "pairs after",
+        "acknowledged pairs lost",
+        "same answers",
+        "open s",
+    ]
     queries = exact(options)[0][:3]
     for kind in options.kinds:
         place = address(Path(options.folder) / f"{kind}.db")

@@ -61,7 +61,7 @@ def test_the_examples_print_what_the_page_shows(capsys: pytest.CaptureFixture[st
     number = re.compile(r"\d\.\d\d")
     assert number.sub("_", printed) == number.sub("_", shown)
     measured, told = ([float(each) for each in number.findall(text)] for text in (printed, shown))
-    assert measured == pytest.approx(told, abs=0.02)
+    assert measured == pytest.approx(told, abs=0.05)
 
 
 def test_ci_runs_the_readmes_test_command() -> None:

@@ -31,7 +31,7 @@ def test_neighbours_are_printed_for_people_and_machines(relvec: Relvec, tiny_fol
     options = ("--index", built, "-m", tiny_folder)
     result = relvec("neighbours", "wine:bread", "Paris:Japan", "-k", 2, *options)
     assert result.code == 0
-    assert result.out.splitlines()[0] == "pair\tsimilarity"
+    assert result.out.splitlines()[0] == "pair\tscore"
     assert len(result.out.splitlines()) == 3
     answer = json.loads(relvec("neighbours", "Paris:France", "--json", *options).out)
     assert answer["query"] == ["Paris:France"]

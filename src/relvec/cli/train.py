@@ -53,7 +53,8 @@ def train(
         before, after, step = course.first["valid loss"], course.best["valid loss"], course.best_step
         found = {"output": str(output), "validation_loss_before": before, "validation_loss": after, "step": step}
         known = " (finished before)" if course.was_finished else ""
-        note = f"validation loss {before:.4f} -> {after:.4f} at step {step}{known} -> {output}"
+        lowered = f"{before:.4f} -> {after:.4f} at step {step}" if step else f"{before:.4f}, not lowered by training"
+        note = f"validation loss {lowered}{known} -> {output}"
     run.leave_processes()
     if os.environ.get("RANK", "0") == "0":  # of several processes that share a run, one prints
         show(json, found, *tables, note=note)

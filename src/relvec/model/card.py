@@ -17,11 +17,11 @@ $metadata
 ---
 # $name
 
-Turns a pair of words into a vector of *how the two are related*, after RelBERT (EMNLP 2021).
+Relation embeddings: a pair of words becomes a vector of *how the two words are related* (RelBERT, EMNLP 2021).
 
-It is for comparing relations: to rank pairs, solve analogies, find pairs that are related alike, or classify relations.
-It knows English, in single words and short terms such as *ice cream*; sentences and other languages are beyond it.
-The direction of a pair matters: (Paris, France) and (France, Paris) have different vectors.
+Use it to compare relations: rank pairs, solve analogies, find pairs with a similar relation, or classify relations.
+It is for English words and short terms such as *ice cream*, not for sentences or other languages.
+Direction matters: (Paris, France) and (France, Paris) have different vectors.
 
 ## The model
 
@@ -48,11 +48,11 @@ model = RelBERT.from_pretrained("$source")
 vectors = model.encode([("Paris", "France"), ("Tokyo", "Japan")])
 ```
 
-`relbert_config` in `config.json` holds the prompt and the pooling.
+The prompt and the pooling are in `relbert_config` of `config.json`.
 
 ## Citation
 
-The method is that of the paper:
+Please cite the paper that introduced the method:
 
 ```bibtex
 @inproceedings{ushio-etal-2021-distilling,
