@@ -50,6 +50,13 @@ def test_a_bad_field_is_named(client: Any, path: str, body: Any, field: str) -> 
     assert client.ask(path, body).problem == (422, "invalid_field", field)
 
 
+def test_a_long_word_is_not_repeated_whole(client: Any) -> None:
+    refused = client.ask("/embed", {"pairs": [["cup", "long " * 1000]]})
+    assert refused.problem == (422, "invalid_field", "pairs.0.tail")
+    message = "pairs.0.tail is 'long long long long long long long long ...'; use 200 characters or fewer."
+    assert refused.json["error"]["message"] == message
+
+
 def test_a_request_of_too_many_pairs_is_refused(serving: Any, limits: Limits, model: RelBERT) -> None:
     with serving(model, limits=replace(limits, max_pairs=3)) as client:
         assert client.ask("/embed", {"pairs": ["cup:tea"] * 3}).status == 200
