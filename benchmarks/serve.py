@@ -32,8 +32,9 @@ from relvec.pairs import Pair
 OFFLINE = """
 import json, sys, time
 from relvec import RelBERT
-model = RelBERT.from_pretrained(sys.argv[1], backend=sys.argv[2])
+model = RelBERT.from_pretrained(sys.argv[1], backend=sys.argv[2], to_serve=True)
 model.encode([("a", "b")] * 8)
+print(model.backend, flush=True)
 for line in sys.stdin:
     pairs = json.loads(line)
     started = time.perf_counter()
@@ -190,10 +191,13 @@ def core_seconds(process: int) -> float:
 
 
 async def memory(process: int, every: float, until: float, load: Load) -> None:
-    """What the server holds of the machine's memory, now and then."""
+    """What the server holds of the machine's memory, now and then; also on stderr, since a run may be long."""
+    started = time.perf_counter()
     while time.perf_counter() < until:
         text = Path(f"/proc/{process}/status").read_text()
         load.megabytes.append(round(int(text.split("VmRSS:")[1].split()[0]) / 1024))
+        passed = time.perf_counter() - started
+        print(f"{passed:.0f} s: {load.megabytes[-1]:,} MB, {load.pairs:,} pairs", file=sys.stderr, flush=True)
         await asyncio.sleep(every)
 
 
@@ -202,7 +206,7 @@ async def run_load(port: int, process: int, clients: int, per_request: int, seco
     started, server_before, client_before = time.perf_counter(), core_seconds(process), time.process_time()
     until = started + seconds
     asking = [client(port, pairs, per_request, until, load) for _ in range(clients)]
-    await asyncio.gather(*asking, memory(process, max(1.0, seconds / 12), until, load))
+    await asyncio.gather(*asking, memory(process, min(30.0, max(1.0, seconds / 12)), until, load))
     load.seconds = time.perf_counter() - started
     load.server_core_seconds = core_seconds(process) - server_before
     load.client_core_seconds = time.process_time() - client_before
@@ -210,11 +214,13 @@ async def run_load(port: int, process: int, clients: int, per_request: int, seco
 
 
 @contextmanager
-def offline(model: str, backend: str) -> Iterator[subprocess.Popen[str]]:
+def offline(model: str, backend: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process that encodes, and the backend that it took, which is the server's."""
     command = [sys.executable, "-c", OFFLINE, model, backend]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
-        yield process
+        assert process.stdout is not None
+        yield process, process.stdout.readline().strip()
     finally:
         assert process.stdin is not None
         process.stdin.close()
@@ -236,7 +242,7 @@ def measure(options: argparse.Namespace, *, batching: bool, seconds: float) -> d
     """The load, in parts, with offline encoding before, between and after: a busy machine is busy for both."""
     loads, rates = [], []
     with (
-        offline(options.model, options.backend) as process,
+        offline(options.model, options.backend) as (process, backend),
         server(options.model, options.backend, options.port, 64 if batching else options.pairs) as server_process,
     ):
         fresh = new_pairs(seed=1)
@@ -269,6 +275,7 @@ def measure(options: argparse.Namespace, *, batching: bool, seconds: float) -> d
     rate = statistics.mean(rate for rate, _ in rates)
     core_milliseconds = 1000 * statistics.mean(seconds for _, seconds in rates) / options.offline_pairs
     return {
+        "backend": backend,
         "batching": batching,
         **whole.summary(),
         "offline_pairs_per_second": round(rate, 1),

@@ -141,6 +141,7 @@ _WANTED = {
     "float": "give a number",
     "finite": "give a finite number",
     "bool": "give true or false",
+    "string_too_long": "use {max_length} characters or fewer",
     "string": "give a text",
     "list": "give a list",
     "dict": "give values by name",

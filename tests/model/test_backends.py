@@ -19,7 +19,7 @@ from relvec import RelBERT, RelvecError
 from relvec.hub.catalogue import BUNDLED_MODELS
 from relvec.index.pair_index import PairIndex
 from relvec.model.adapter import WEIGHTS_NAME
-from relvec.model.backends import thread_count
+from relvec.model.backends import candidates, thread_count
 from relvec.model.numpy_backend.model import NumpyRelBERT
 from relvec.model.numpy_backend.transformer import ARCHITECTURES
 from relvec.model.torch_backend import TorchRelBERT
@@ -40,6 +40,18 @@ def set_config(folder: Path, **changes: Any) -> None:
 def test_both_architectures_open_quickly_unless_a_device_asks_for_torch(quick_folder: Path) -> None:
     assert isinstance(RelBERT.from_pretrained(quick_folder, few_pairs=True), NumpyRelBERT)
     assert isinstance(RelBERT.from_pretrained(quick_folder, few_pairs=True, device="cpu"), TorchRelBERT)
+
+
+@pytest.mark.parametrize(("gpu", "expected"), [(False, ["onnx", "numpy", "torch"]), (True, ["torch"])])
+def test_a_server_takes_what_answers_fastest(gpu: bool, expected: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relvec.model.backends.has_gpu", lambda: gpu)
+    assert [backend.name for backend in candidates("auto", few_pairs=False, to_serve=True)] == expected
+
+
+def test_a_server_leaves_to_torch_what_only_torch_knows(quick_folder: Path, tiny_folder: Path) -> None:
+    assert RelBERT.from_pretrained(tiny_folder, to_serve=True).backend == "torch"
+    assert RelBERT.from_pretrained(quick_folder, to_serve=True, device="cpu").backend == "torch"
+    assert RelBERT.from_pretrained(quick_folder, to_serve=True, dtype="bfloat16").backend == "torch"
 
 
 def test_every_bundled_encoder_is_of_a_quick_architecture() -> None:

@@ -100,12 +100,13 @@ def test_a_request_that_was_given_up_is_not_encoded(batcher: Batcher, watched: A
     assert watched.encoded[1:] == [[("cup", "tea")]]
 
 
-def test_the_latest_vectors_are_kept_and_no_more(
-    batcher: Batcher, watched: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_latest_vectors_are_kept_and_no_more(model: RelBERT, watched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batching, "KEPT_VECTORS", 2)
+    batcher = Batcher(watched.model, Metrics(), Batching(size=8, wait_seconds=0.0))
     for number in (1, 2, 1, 3, 1, 2):  # when 3 comes, 2 is the one that was asked for longest ago
-        batcher.submit([("cup", str(number))]).result(20)
+        found = batcher.submit([("cup", str(number))]).result(20)
+        np.testing.assert_allclose(found[0], model.encode(("cup", str(number))), atol=1e-5)
+    batcher.close()
     assert [tail for ((_, tail),) in watched.encoded] == ["1", "2", "3", "2"]
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import logging
 import socket
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ import pytest
 
 from relvec import RelBERT
 from relvec.serve.app import Limits
-from relvec.serve.limits import MOST_REQUESTS, JsonLines
+from relvec.serve.limits import MOST_REQUESTS, PART_BYTES, JsonLines
 
 EMBED = {"pairs": ["cup:tea"]}
 
@@ -48,6 +49,13 @@ EMBED = {"pairs": ["cup:tea"]}
 )
 def test_a_bad_field_is_named(client: Any, path: str, body: Any, field: str) -> None:
     assert client.ask(path, body).problem == (422, "invalid_field", field)
+
+
+def test_a_long_word_is_not_repeated_whole(client: Any) -> None:
+    refused = client.ask("/embed", {"pairs": [["cup", "long " * 1000]]})
+    assert refused.problem == (422, "invalid_field", "pairs.0.tail")
+    message = "pairs.0.tail is 'long long long long long long long long ...'; use 200 characters or fewer."
+    assert refused.json["error"]["message"] == message
 
 
 def test_a_request_of_too_many_pairs_is_refused(serving: Any, limits: Limits, model: RelBERT) -> None:
@@ -135,6 +143,33 @@ def test_a_request_that_arrives_too_slowly_is_given_up(serving: Any, limits: Lim
         connection.close()
 
 
+def test_a_client_that_does_not_read_its_answer_is_cut_off(
+    serving: Any, limits: Limits, model: RelBERT, wait_until: Callable[[Callable[[], bool]], None]
+) -> None:
+    asked = json.dumps({"left": [f"cup:{number}" for number in range(900)]}).encode()  # an answer of many megabytes
+    head = f"POST /similarity HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(asked)}"
+    limits = replace(limits, max_pairs=900, timeout_seconds=3.0)
+    with serving(model, limits=limits) as client, socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.settimeout(20)
+        deaf.connect(("127.0.0.1", client.port))
+        deaf.sendall(head.encode() + b"\r\n\r\n" + asked)
+        wait_until(lambda: client.metric('relvec_request_seconds_count{path="/similarity"}') == 1)
+        assert client.metric('relvec_request_seconds_sum{path="/similarity"}') >= limits.timeout_seconds
+        received = b""
+        while part := deaf.recv(1 << 20):
+            received += part
+        told = int(received.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        assert len(received) < told
+
+
+def test_a_long_answer_arrives_whole(serving: Any, limits: Limits, model: RelBERT) -> None:
+    with serving(model, limits=replace(limits, max_pairs=900)) as client:
+        found = client.ask("/similarity", {"left": [f"cup:{number}" for number in range(900)]})
+        assert len(found.text) == int(found.headers["content-length"]) > 10 * PART_BYTES
+        assert len(found.json["similarities"]) == 900
+
+
 def test_a_key_is_asked_for_where_one_is_set(serving: Any, model: RelBERT) -> None:
     with serving(model, api_key="sesame") as client:
         for given in ({}, {"authorization": "Bearer open"}, {"authorization": "sesame"}):
@@ -190,3 +225,15 @@ def test_a_failure_of_the_server_is_typed_too(serving: Any, watched: Any) -> Non
     with serving(watched.model) as client:
         assert client.ask("/embed", {"pairs": ["a:poison"]}).problem == (500, "server_error", None)
         assert client.ask("/embed", EMBED).status == 200
+
+
+def test_a_server_that_is_told_to_stop_answers_what_it_has_taken(
+    serving: Any, watched: Any, wait_until: Callable[[Callable[[], bool]], None]
+) -> None:
+    with ThreadPoolExecutor(3) as clients:
+        with serving(watched.model) as client:
+            watched.may_go_on.clear()
+            asked = [clients.submit(client.ask, "/embed", {"pairs": [f"cup:{number}"]}) for number in range(3)]
+            wait_until(lambda: client.metric("relvec_requests_in_flight") == 4)
+            threading.Timer(0.5, watched.may_go_on.set).start()
+        assert [future.result(1).status for future in asked] == [200] * 3

@@ -175,6 +175,34 @@ def test_an_error_stands_where_it_belongs_and_goes_when_mended(tab: Tab) -> None
     expect(page.locator("#analogy .error")).to_be_empty()
     page = tab.open(f"#pair?head=cup&tail={'long%20' * 39}")  # too long for the tiny model
     expect(page.locator("#pair .error")).to_contain_text("tokens where the model takes")
+    page = tab.open(f"#pair?head=cup&tail={'long%20' * 60}")  # too long for the server
+    expect(page.locator("#pair .error")).to_have_text(
+        "Second word is 'long long long long long long long long ...'; use 200 characters or fewer."
+    )
+    expect(page.get_by_label("Second word").first).to_have_attribute("aria-invalid", "true")
+
+
+@pytest.mark.parametrize("width", [1100, 360])
+def test_a_long_word_is_seen_whole(browser: Any, client: Any, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 740})
+    page.goto(f"{client.url}/#pair?head=otolaryngologist&tail=hypothyroidism")
+    fields = page.locator("#pair .headword input")
+    expect(fields.first).to_have_value("otolaryngologist")
+    assert fields.evaluate_all("all => all.every(each => each.scrollWidth <= each.clientWidth)")
+    page.close()
+
+
+def test_the_pair_and_its_likeliest_relation_are_named_in_the_picture(tab: Tab) -> None:
+    page = tab.open("#pair?head=Paris&tail=France")
+    expect(page.locator("#pair svg text.here")).to_have_text("Paris : France")
+    expect(page.locator("#pair svg text.best")).to_be_visible()
+    boxes = page.locator("#pair svg text").evaluate_all(
+        "all => all.map(each => each.getBoundingClientRect()).map(({x, y, right, bottom}) => [x, y, right, bottom])"
+    )
+    left, top, right, bottom = page.locator("#pair svg").evaluate(
+        "svg => [svg.getBoundingClientRect()].flatMap(({x, y, right, bottom}) => [x, y, right, bottom])"
+    )
+    assert all(left <= box[0] and box[2] <= right and top - 4 <= box[1] and box[3] <= bottom + 4 for box in boxes)
 
 
 def test_a_server_that_has_gone_is_told_of(tab: Tab) -> None:

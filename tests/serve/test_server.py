@@ -142,6 +142,7 @@ def test_options_and_variables_go_together() -> None:
     options = typer.main.get_command(make_app(["serve"])).commands["serve"].params  # type: ignore[attr-defined]
     named = {option.name: option.envvar for option in options if option.name != "help"}
     assert named == {name: f"RELVEC_{name.upper()}" for name in named}
+    assert next(option.default for option in options if option.name == "host") == "127.0.0.1"
 
 
 def test_listening_to_all_without_a_key_is_warned_of(folder: Path, port: int) -> None:

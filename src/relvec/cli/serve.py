@@ -49,7 +49,9 @@ def serve(
         from relvec.serve.server import serve as run
     from relvec.model.relation_model import RelBERT
 
-    loaded = [RelBERT.from_pretrained(name, backend=backend, device=device, dtype=dtype) for name in model]
+    loaded = [
+        RelBERT.from_pretrained(name, backend=backend, device=device, dtype=dtype, to_serve=True) for name in model
+    ]
     run(
         loaded,
         index,

@@ -80,10 +80,22 @@ class UnsupportedModelError(Exception):
     """This backend does not know the model, or cannot read its files; another backend may."""
 
 
-def candidates(backend: str, few_pairs: bool, kind: str = "", dtype: Any = "float32") -> Iterator[Backend]:
+def has_gpu() -> bool:
+    """Whether torch is there and would compute on a GPU."""
+    if not BACKENDS["torch"].is_installed:
+        return False
+    import torch
+
+    return torch.cuda.is_available() or torch.backends.mps.is_available()
+
+
+def candidates(
+    backend: str, few_pairs: bool, kind: str = "", dtype: Any = "float32", *, to_serve: bool = False
+) -> Iterator[Backend]:
     """The backends to try, one after the other; `auto` is torch, and for a few pairs numpy where it knows the model.
 
-    A static model has no language model to choose a backend for.
+    To serve on a CPU it is onnx where that is installed, else numpy, where they know the model. A static model has no
+    language model to choose a backend for.
 
     >>> [backend.name for backend in candidates("auto", few_pairs=True)]
     ['numpy', 'torch']
@@ -99,8 +111,11 @@ def candidates(backend: str, few_pairs: bool, kind: str = "", dtype: Any = "floa
     if dtype == "int8":
         yield BACKENDS["onnx"]
         return
-    torch, numpy = BACKENDS["torch"], BACKENDS["numpy"]
-    if few_pairs or not torch.is_installed:
+    torch, numpy, onnx = BACKENDS["torch"], BACKENDS["numpy"], BACKENDS["onnx"]
+    to_serve_on_cpu = to_serve and not has_gpu()
+    if to_serve_on_cpu and onnx.is_installed:
+        yield onnx
+    if few_pairs or to_serve_on_cpu or not torch.is_installed:
         yield numpy
     if torch.is_installed:
         yield torch

@@ -71,6 +71,7 @@ class RelBERT(ABC):
         *,
         backend: str = "auto",
         few_pairs: bool = False,
+        to_serve: bool = False,
         template: int | str | Template | None = None,
         pooling: str | None = None,
         layers: int = 0,
@@ -82,10 +83,11 @@ class RelBERT(ABC):
         """Load a model by name (`relvec models` lists them), folder or hub id.
 
         The backend `auto` is torch where it is installed, else numpy. With `few_pairs`, it is numpy where numpy knows
-        the model, because torch takes longer to import than a few pairs take to encode; a `device` or another `dtype`
-        still asks for torch, and int8 for onnx. A plain encoder that was never tuned on relations gets the paper's
-        template 4 and `average` pooling unless told otherwise. Of its layers, the lowest `layers` are kept, or all.
-        Whatever the type of the weights on disk, they are held as `dtype`.
+        the model, because torch takes longer to import than a few pairs take to encode. `to_serve` without a GPU, it is
+        onnx where that is installed, else numpy, where they know the model. A `device` or another `dtype` still asks
+        for torch, and int8 for onnx. A plain encoder that was never tuned on relations gets the paper's template 4 and
+        `average` pooling unless told otherwise. Of its layers, the lowest `layers` are kept, or all. Whatever the type
+        of the weights on disk, they are held as `dtype`.
 
         >>> RelBERT.from_pretrained(tiny_model, pooling="mask").pooling
         'mask'
@@ -96,8 +98,10 @@ class RelBERT(ABC):
             one_of("dtype", dtype, DTYPES)
         stored = StoredModel.find(model, revision, show_progress, layers)
         reason = ""
-        is_quick = few_pairs and device is None and dtype == "float32"
-        for candidate in candidates(cls.backend or backend, is_quick, stored.kind, dtype):
+        is_free = device is None and dtype == "float32"
+        for candidate in candidates(
+            cls.backend or backend, few_pairs and is_free, stored.kind, dtype, to_serve=to_serve and is_free
+        ):
             try:
                 opened = candidate.load().open(stored, template=template, pooling=pooling, device=device, dtype=dtype)
             except UnsupportedModelError as error:

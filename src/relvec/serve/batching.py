@@ -57,6 +57,36 @@ class _Waiting:
     job: _Job = field(compare=False)
 
 
+class KeptVectors:
+    """The vectors of the latest pairs, in memory that is taken once, so that a server does not grow while it works.
+
+    >>> kept = KeptVectors(2, 1)
+    >>> for number, word in enumerate("abc"):
+    ...     kept.put((word, word), np.array([number], dtype=np.float32))
+    >>> [kept.get((word, word)) for word in "abc"]
+    [None, array([1.], dtype=float32), array([2.], dtype=float32)]
+    """
+
+    def __init__(self, most: int, dim: int) -> None:
+        self._vectors = np.full((most, dim), np.nan, dtype=np.float32)  # written, not only asked for
+        self._row_of: OrderedDict[Pair, int] = OrderedDict()
+
+    def get(self, pair: Pair) -> Vectors | None:
+        row = self._row_of.get(pair)
+        if row is None:
+            return None
+        self._row_of.move_to_end(pair)
+        return self._vectors[row]
+
+    def put(self, pair: Pair, vector: Vectors) -> None:
+        row = self._row_of.pop(pair, None)
+        if row is None:
+            is_full = len(self._row_of) == len(self._vectors)
+            row = self._row_of.popitem(last=False)[1] if is_full else len(self._row_of)
+        self._row_of[pair] = row
+        self._vectors[row] = vector
+
+
 class Batcher:
     """The queue of a model, and the thread that empties it."""
 
@@ -66,7 +96,7 @@ class Batcher:
         self._batching = batching
         self._queue: list[_Waiting] = []
         self._turn = 0
-        self._kept: OrderedDict[Pair, Vectors] = OrderedDict()
+        self._kept = KeptVectors(KEPT_VECTORS, model.dim)
         self._changed = threading.Condition()
         self._is_closed = False
         self._thread = threading.Thread(target=self._run, name=f"encode {model.name}", daemon=True)
@@ -86,7 +116,6 @@ class Batcher:
                     turn = -1 if is_canary else self._turn + row
                     self._queue.append(_Waiting(turn, length, pair, row, job))
                 else:
-                    self._kept.move_to_end(pair)
                     job.vectors[row] = kept
                     job.missing -= 1
             self._metrics.queue_pairs.labels(self.model.name).set(len(self._queue))
@@ -150,9 +179,8 @@ class Batcher:
             # Several batches, so that threads have one each. Too long pairs were refused before.
             vectors = self.model.encode(pairs, batch_size=max(8, self._batching.size // 2), truncate=True)
         with self._changed:
-            self._kept.update((pair, vector.copy()) for pair, vector in zip(pairs, vectors, strict=True))
-            while len(self._kept) > KEPT_VECTORS:
-                self._kept.popitem(last=False)
+            for pair, vector in zip(pairs, vectors, strict=True):
+                self._kept.put(pair, vector)
         for waiting, vector in zip(batch, vectors, strict=True):
             waiting.job.vectors[waiting.row] = vector
             waiting.job.missing -= 1

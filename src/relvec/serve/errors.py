@@ -14,6 +14,7 @@ from relvec.serve.schemas import ErrorAnswer
 from relvec.settings import sentence
 
 LONGEST_MESSAGE = 400
+LONGEST_QUOTED = 40
 NO_JSON = "The body is not JSON; send a JSON object."
 
 TYPES = {
@@ -65,7 +66,10 @@ async def answer_bad_field(_: Request, error: Exception) -> Response:
     place = ".".join(str(step) for step in first["loc"][1:])
     if first["type"] == "json_invalid":
         return RefusedError(422, NO_JSON, field="body").response()
-    said = cast(ErrorDetails, {**first, "loc": (place or "body",)})
+    given = first["input"]
+    if isinstance(given, str) and len(given) > LONGEST_QUOTED:
+        given = f"{given[:LONGEST_QUOTED]}..."
+    said = cast(ErrorDetails, {**first, "loc": (place or "body",), "input": given})
     return RefusedError(422, sentence(said, []), field=place or "body").response()
 
 

@@ -24,6 +24,9 @@ OPEN_PATHS = ("/", "/docs", "/openapi.json", "/health", "/ready")
 MOST_REQUESTS = 512
 """Requests that may be under way at once, so that their bodies fit into memory."""
 
+PART_BYTES = 64 * 1024
+"""Of an answer, sent at once: the next waits until the client has read, so that the server does not hold the whole."""
+
 POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -177,7 +180,11 @@ class _Request:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message = {**message, "headers": [*message.get("headers", []), *HEADERS]}
-        await self._send(message)
+        body = message.get("body", b"")
+        last = max(0, len(body) - 1) // PART_BYTES * PART_BYTES
+        for first in range(0, last, PART_BYTES):
+            await self._send({**message, "body": body[first : first + PART_BYTES], "more_body": True})
+        await self._send({**message, "body": body[last:]} if last else message)
 
     def finish(self) -> None:
         """Give back what the request held, and tell of it."""

@@ -69,9 +69,13 @@ def onnx_model(network: Network, pooling: str, mask_token: int, smooth: Sequence
 
 
 def _serialized(graph: Graph, inputs: list[Any], outputs: list[Any]) -> bytes:
-    made = helper.make_graph(graph.nodes, "relvec", inputs, outputs, graph.constants)
+    empty = helper.make_graph(graph.nodes, "relvec", inputs, outputs)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
-    return bytes(helper.make_model(made, opset_imports=opsets, ir_version=IR_VERSION).SerializeToString())
+    model = helper.make_model(empty, opset_imports=opsets, ir_version=IR_VERSION)
+    graph.constants.reverse()
+    while graph.constants:  # each is copied and let go, so that the weights are never there twice
+        model.graph.initializer.append(graph.constants.pop())
+    return bytes(model.SerializeToString())
 
 
 class _Writer(Graph):

@@ -30,10 +30,17 @@ export function tell(section, problem, fieldOf = () => null) {
   place.textContent = problem ? problem.message : "";
   const field = problem && problem.field && fieldOf(problem.field);
   if (field) {
+    place.textContent = problem.message.replace(problem.field, spoken(problem.field, field));
     place.id = `${section.id}-error`;
     field.setAttribute("aria-invalid", "true");
     field.setAttribute("aria-describedby", place.id);
   }
+}
+
+// How a reader knows what the API calls `choices.1.tail`.
+function spoken(name, field) {
+  const [, row] = /\.(\d+)/.exec(name) ?? [];
+  return field.tagName === "TEXTAREA" && row ? `Line ${Number(row) + 1}` : (field.ariaLabel ?? field.labels[0].textContent);
 }
 
 // Shows what `work` makes in the section's result; a problem is told in its place.

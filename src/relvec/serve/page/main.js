@@ -52,7 +52,7 @@ async function begin() {
   select.replaceChildren(...settings.known.map((name) => make("option", { value: name, textContent: name })));
   select.parentElement.hidden = models.length < 2;
   const [{ name, index_pairs: pairs }] = models;
-  document.getElementById("served").textContent = `Answers come from ${name}${pairs ? `, pairs from an index of ${pairs.toLocaleString("en")}` : ""}.`;
+  document.getElementById("served").textContent = `Answered by ${name}${pairs ? ` and an index of ${pairs.toLocaleString("en")} pairs` : ""}.`;
 }
 
 document.addEventListener("key-wanted", () => {

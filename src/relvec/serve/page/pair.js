@@ -3,7 +3,7 @@
 import { ask } from "./api.js";
 import { bars, latest, make, tell } from "./elements.js";
 import { draw } from "./picture.js";
-import { linkTo, number, written } from "./words.js";
+import { linkTo, number, typeset, written } from "./words.js";
 
 const section = document.querySelector("#pair");
 const form = section.querySelector("form");
@@ -67,13 +67,14 @@ function sense({ name, sentence, probability, examples, reversed }) {
   const chance = make("span", { className: "chance", title: `probability ${number(probability)}` }, make("span"));
   chance.firstChild.style.width = `${probability * 100}%`;
   const like = examples.slice(0, 3).flatMap((example, place) => [place ? ", " : "", make("a", { href: linkTo(example), textContent: written(example) })]);
-  const told = [chance, `${Math.round(probability * 100)} % · ${name.replaceAll("-", " ")}`];
+  const percent = probability < 0.005 ? "under 1" : Math.round(probability * 100);
+  const told = [chance, `${percent} % · ${name.replaceAll("-", " ")}`];
   if (reversed) told.push(" · ", make("span", { className: "turned", textContent: "the other way round" }));
   if (like.length) told.push(" · as ", ...like);
   return [make("p", { className: "sentence", textContent: sentenceCase(sentence) }), make("p", { className: "about" }, ...told)];
 }
 
-const sentenceCase = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+const sentenceCase = (text) => typeset(`${text.charAt(0).toUpperCase()}${text.slice(1)}.`);
 
 function neighbours({ neighbours: found }) {
   const rows = found.map((pair) => ({ text: written(pair), href: linkTo(pair), score: pair.score }));

@@ -5,6 +5,7 @@ import { written } from "./words.js";
 const SVG = "http://www.w3.org/2000/svg";
 const WIDEST = 560;
 const STRETCH = 1.28; // wider than high, since names are
+const MARGIN = 8;
 
 function shape(tag, attributes, text = "") {
   const element = document.createElementNS(SVG, tag);
@@ -15,10 +16,13 @@ function shape(tag, attributes, text = "") {
 
 export function draw(figure, { relations }, pair) {
   const width = Math.min(WIDEST, figure.clientWidth); // drawn in the size in which it is seen, so that names can be read
-  const room = { left: 0, top: 0, right: width, bottom: 0.75 * width };
-  const middle = { x: room.right / 2, y: room.bottom / 2 };
-  const radius = middle.y - 8;
-  const place = ({ x, y }) => ({ x: middle.x + radius * x * STRETCH, y: middle.y - radius * y });
+  const [farLeft, farRight] = ends(relations.map(({ x }) => x * STRETCH));
+  const [left, right] = [Math.min(farLeft, -farRight / 2), Math.max(farRight, -farLeft / 2)]; // names need room at both sides
+  const [bottom, top] = ends(relations.map(({ y }) => y));
+  const scale = Math.min((width - 2 * MARGIN) / (right - left), (0.75 * width) / (top - bottom));
+  const middle = { x: (width - scale * (left + right)) / 2, y: MARGIN + scale * top };
+  const room = { left: 0, top: 0, right: width, bottom: 2 * MARGIN + scale * (top - bottom) };
+  const place = ({ x, y }) => ({ x: middle.x + scale * x * STRETCH, y: middle.y - scale * y });
   const near = relations.filter(({ rank }) => rank !== null).sort((one, other) => one.rank - other.rank);
   const svg = shape("svg", { viewBox: `0 0 ${room.right} ${room.bottom}`, role: "img" });
   svg.setAttribute("aria-label", `${written(pair)} lies nearest to the relations ${near.map(named).join("; ")}.`);
@@ -27,10 +31,11 @@ export function draw(figure, { relations }, pair) {
   svg.append(shape("circle", { cx: middle.x, cy: middle.y, r: 10, class: "ring" }));
   dot(svg, middle, 5.5, "here", written(pair));
   figure.querySelector("div").replaceChildren(svg); // text is measured once it is on the page
-  const taken = [around(middle, 11)];
-  label(svg, room, middle, written(pair), "here", taken, 13); // it may cover a dot, the others may not
-  taken.push(...near.map((relation) => around(place(relation), 4)));
-  near.forEach((relation, rank) => label(svg, room, place(relation), named(relation), rank === 0 ? "best" : "", taken, 7));
+  const taken = [around(middle, 11), ...near.map((relation) => around(place(relation), 4))];
+  const name = (relation) => label(svg, room, place(relation), named(relation), relation.rank === 0 ? "best" : "", taken, 7);
+  near.slice(0, 1).forEach(name);
+  label(svg, room, middle, written(pair), "here", taken, 13) || label(svg, room, middle, written(pair), "here", [], 13);
+  near.slice(1).forEach(name);
   figure.querySelector("figcaption").textContent = `${written(pair)} among ${relations.length} relations, each as far from it as its pairs are on average; those alike lie on one side.`;
 }
 
@@ -42,11 +47,13 @@ function dot(svg, { x, y }, radius, kind, title) {
   svg.append(circle);
 }
 
+const ends = (numbers) => [Math.min(0, ...numbers), Math.max(0, ...numbers)];
+
 const around = ({ x, y }, radius) => ({ left: x - radius, right: x + radius, top: y - radius, bottom: y + radius });
 
 const overlap = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
 
-// Writes a name beside, above or below its dot, where it covers no other; nowhere if there is no room.
+// Writes a name beside, above or below its dot, where it covers no other; false if there is no room.
 function label(svg, room, { x, y }, text, kind, taken, gap) {
   const written = shape("text", { class: kind }, text);
   svg.append(written);
@@ -68,7 +75,8 @@ function label(svg, room, { x, y }, text, kind, taken, gap) {
     written.setAttribute("x", left);
     written.setAttribute("y", base);
     taken.push(box);
-    return;
+    return true;
   }
   written.remove();
+  return false;
 }

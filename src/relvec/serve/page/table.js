@@ -2,7 +2,7 @@
 
 import { askPatiently, settings } from "./api.js";
 import { make, tell } from "./elements.js";
-import { number, parsePairs } from "./words.js";
+import { number, parsePairs, typeset } from "./words.js";
 
 const EXAMPLE = ["barista\tcoffee", "Paris\tFrance", "wheel\tbicycle", "virus\tflu", "hot\tcold", "oak\ttree", "music\tpizza"];
 const SHOWN = 12;
@@ -73,7 +73,7 @@ async function run(wanted) {
     if (!pairs.length) return field.focus();
     if (wanted === "labels") {
       const table = labelsTable(pairs, await inParts("/explain", pairs, ({ explanations }) => explanations));
-      const shown = table.map(([head, tail, name, direction, probability, , sentence], row) => [head, tail, row ? `${name.replaceAll("-", " ")}${direction ? " (reversed)" : ""}` : name, row ? number(Number(probability)) : probability, sentence]);
+      const shown = table.map(([head, tail, name, direction, probability, , sentence], row) => [head, tail, row ? `${name.replaceAll("-", " ")}${direction ? " (reversed)" : ""}` : name, row ? number(Number(probability)) : probability, typeset(sentence)]);
       offer("relations.tsv", table, shown);
     } else {
       const table = vectorsTable(pairs, await inParts("/embed", pairs, ({ vectors: found }) => found));

@@ -24,3 +24,6 @@ export const written = ({ head, tail }) => `${head} : ${tail}`;
 export const linkTo = ({ head, tail }) => `#pair?${new URLSearchParams({ head, tail })}`;
 
 export const number = (score) => score.toFixed(2).replace("-", "−");
+
+// Quotation marks as printers set them.
+export const typeset = (sentence) => sentence.replace(/"([^"]*)"/g, "“$1”");
