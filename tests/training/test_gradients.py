@@ -37,7 +37,9 @@ def test_threads_that_share_out_a_batch_give_the_gradient_of_one_pass(
         model.encoder.zero_grad()
         return found
 
-    value = gradients_by_threads(model, loss, batch, accelerator)
+    value = gradients_by_threads(
+        model, model.token_ids(batch.pairs), lambda vectors: loss(vectors[batch.row], batch), accelerator.autocast
+    )
     shared = gradients()
     with accelerator.autocast():
         vectors = model.vectors_by_length(model.token_ids(batch.pairs)).float()

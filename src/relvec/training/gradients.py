@@ -1,14 +1,12 @@
-"""The gradient of one step on a CPU, with the pairs of the step shared out among threads."""
+"""The gradient of one step, with its pairs shared out among the threads of a CPU."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import torch
-from accelerate import Accelerator
 from torch import Tensor
 
 from relvec.model.torch_backend import TorchRelBERT, in_parallel_threads
-from relvec.training.batch import Batch
-from relvec.training.losses.base import Loss
 
 
 def drops_units(encoder: torch.nn.Module) -> bool:
@@ -16,20 +14,24 @@ def drops_units(encoder: torch.nn.Module) -> bool:
     return encoder.training and any(isinstance(module, torch.nn.Dropout) and module.p for module in encoder.modules())
 
 
-def gradients_by_threads(model: TorchRelBERT, loss: Loss, batch: Batch, accelerator: Accelerator) -> float:
-    """Leave the gradient of `loss` on `batch` in the parameters of model and loss, and return its value.
+def gradients_by_threads(
+    model: TorchRelBERT,
+    token_ids: Sequence[Sequence[int]],
+    loss: Callable[[Tensor], Tensor],
+    autocast: Callable[[], AbstractContextManager[object]],
+) -> float:
+    """Leave the gradient of a loss of the pairs' vectors in the parameters of model and loss, and return its value.
 
-    Each thread takes its share of the pairs there and back, and waits for the others at the loss only. Without dropout,
-    the gradient is that of one pass.
+    Each thread takes its share of the pairs there and back, and waits for the others at the loss only; a GPU takes all
+    in one thread. Without dropout, the gradient is that of one pass.
     """
-    token_ids = model.token_ids(batch.pairs)
     order = sorted(range(len(token_ids)), key=lambda row: len(token_ids[row]))
-    threads = min(torch.get_num_threads(), len(order))
+    threads = min(torch.get_num_threads(), len(order)) if model.device.type == "cpu" else 1
     shares = [order[first::threads] for first in range(threads)]
     weights = [weight for weight in model.encoder.parameters() if weight.requires_grad]
 
     def encoded(share: Sequence[int]) -> Tensor:
-        with accelerator.autocast():
+        with autocast():
             return model.vectors_by_length([token_ids[row] for row in share]).float()
 
     def gradients(way: tuple[Tensor, Tensor]) -> tuple[Tensor | None, ...]:
@@ -39,7 +41,7 @@ def gradients_by_threads(model: TorchRelBERT, loss: Loss, batch: Batch, accelera
     parts = list(in_parallel_threads(encoded, shares))
     rows = torch.tensor([row for share in shares for row in share]).argsort()
     vectors = torch.cat([part.detach() for part in parts])[rows].requires_grad_()
-    value = loss(vectors[batch.row], batch)
+    value = loss(vectors)
     value.backward()
     assert vectors.grad is not None
     ways = [(part, vectors.grad[share]) for part, share in zip(parts, shares, strict=True)]

@@ -125,7 +125,9 @@ class Trainer(EncoderTraining):
 
         if accelerator.num_processes == len(chunks) == 1:
             if accelerator.device.type == "cpu" and not drops_units(model.encoder):
-                return gradients_by_threads(model, self.loss, batch, accelerator)
+                return gradients_by_threads(
+                    model, token_ids, lambda vectors: self.loss(vectors[batch.row], batch), accelerator.autocast
+                )
             value: Tensor = self.loss(encoded(0)[batch.row], batch)
             accelerator.backward(value)
             return float(value.detach())
