@@ -35,7 +35,7 @@ from relvec.storage.cache import Cache
 ModelKind = Literal["causal", "masked"]
 
 TOKENS_PER_BATCH = 1024
-TEXTS_PER_STEP = 256
+TEXTS_PER_STEP = 1024
 
 # Settings of a config that change no likelihood.
 NOT_DECISIVE = ("_name_or_path", "transformers_version", "architectures", "dtype")
