@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from transformers import (
+    AutoConfig,
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoTokenizer,
@@ -54,6 +55,11 @@ def build(tiny_folders: Callable[[str], Path], tmp_path_factory: pytest.TempPath
             size, pad = len(tokenizer), tokenizer.pad_token_id
             if architecture == "gpt2":
                 config: Any = GPT2Config(vocab_size=size, n_positions=64, n_embd=16, n_layer=2, n_head=2)
+                model = AutoModelForCausalLM.from_config(config)
+            elif architecture in ("llama", "gemma3_text", "qwen2"):
+                config = AutoConfig.for_model(
+                    architecture, vocab_size=size, pad_token_id=pad, head_dim=8, num_key_value_heads=2, **SIZES
+                )
                 model = AutoModelForCausalLM.from_config(config)
             else:
                 kind: Any = RobertaConfig if architecture == "roberta" else BertConfig
@@ -137,33 +143,47 @@ def test_batching_and_padding_do_not_change_values(
             assert one.tokens == two.tokens
 
 
-class Counted(torch.nn.Module):
-    """Counts the rows that go through a model."""
-
-    def __init__(self, model: Any) -> None:
-        super().__init__()
-        self.model, self.rows = model, 0
-        self.base_model, self.config = model.base_model, model.config
-
-    @property
-    def device(self) -> torch.device:
-        return torch.device("cpu")
-
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:
-        self.rows += len(input_ids)
-        return self.model(input_ids=input_ids, attention_mask=attention_mask)
-
-
 def test_each_distinct_text_is_read_once_ever(build: Build, tmp_path: Path) -> None:
     model, tokenizer = parts(build("gpt2"), causal=True)
-    counted: Any = Counted(model)
-    lm = LanguageModel(counted, tokenizer, name="m", is_causal=True, cache_folder=tmp_path)
+    calls: list[object] = []
+    model.register_forward_hook(lambda *call: calls.append(call))
+    lm = LanguageModel(model, tokenizer, name="m", is_causal=True, cache_folder=tmp_path)
     first = lm.likelihoods([*TEXTS, *TEXTS])
-    assert counted.rows == len(TEXTS)
     assert first[: len(TEXTS)] == first[len(TEXTS) :]
-    again = LanguageModel(counted, tokenizer, name="m", is_causal=True, cache_folder=tmp_path)
+    calls.clear()
+    again = LanguageModel(model, tokenizer, name="m", is_causal=True, cache_folder=tmp_path)
     assert again.likelihoods(TEXTS) == first[: len(TEXTS)]
-    assert counted.rows == len(TEXTS)
+    assert calls == []
+
+
+@pytest.mark.parametrize("architecture", ["gpt2", "llama", "gemma3_text", "qwen2"])
+def test_a_common_beginning_is_read_once_and_no_branch_sees_another(
+    build: Build, tmp_path: Path, architecture: str
+) -> None:
+    stem = "Paris is to France as"
+    texts = [stem, *(f"{stem} {end}" for end in ("Tokyo is to Japan", "Tokyo is to coffee", "a baker is to bread"))]
+    model, tokenizer = parts(build(architecture), causal=True)
+    lm = LanguageModel.from_pretrained(build(architecture), cache_folder=tmp_path)
+    assert lm._reads_trees
+    read: list[int] = []
+    lm._model.register_forward_pre_hook(
+        lambda _, __, inputs: read.append(inputs["input_ids"].numel()), with_kwargs=True
+    )
+    for text, found in zip(texts, lm.likelihoods(texts), strict=True):
+        assert found.log_probability == pytest.approx(plain_causal(model, tokenizer, text), abs=1e-3)
+    beginnings = {tuple(ids[:end]) for ids in tokenizer(texts).input_ids for end in range(1, len(ids))}
+    assert sum(read) == len(beginnings)
+
+
+def test_long_texts_and_networks_that_take_no_positions_are_read_one_by_one(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_tree = LanguageModel.from_pretrained(build("gpt2"), cache_folder=tmp_path / "tree").likelihoods(TEXTS)
+    monkeypatch.setattr("relvec.baselines.language_model.TOKENS_PER_TREE", 1)
+    one_by_one = LanguageModel.from_pretrained(build("gpt2"), cache_folder=tmp_path / "rows").likelihoods(TEXTS)
+    for one, two in zip(by_tree, one_by_one, strict=True):
+        assert one.log_probability == pytest.approx(two.log_probability, abs=1e-3)
+    assert not LanguageModel.from_pretrained(build("roberta"), kind="causal", cache_folder=tmp_path)._reads_trees
 
 
 def test_fingerprint_follows_the_weights(build: Build, tmp_path: Path) -> None:

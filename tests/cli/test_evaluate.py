@@ -294,6 +294,7 @@ def test_the_baselines_are_listed(relvec: Relvec) -> None:
         ),
         (["classification", "--baseline", "random"], "cannot be scored on classification"),
         (["classification", "--baseline", "word-vectors", "--fine-tune"], "no encoder to fine-tune"),
+        (["classification", "--lora", "4"], "--lora is for --fine-tune"),
         (["classification", "--dataset", "bles"], "did you mean 'bless'"),
         (["classification", "--dataset", "bless"], "lexrel/bless/train.jsonl"),
     ],

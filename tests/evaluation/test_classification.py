@@ -18,12 +18,14 @@ from relvec.data.benchmarks.classification import LabelledPairs, Part
 from relvec.errors import RelvecError
 from relvec.evaluation import mlp_grid
 from relvec.evaluation.classification import (
+    ClassificationTask,
     evaluate_classification,
     f1_scores,
     pair_features,
     usable_parts,
 )
 from relvec.evaluation.mlp_grid import GRID
+from relvec.evaluation.systems import vector_system
 from relvec.evaluation.task import Outcome
 from relvec.model.cached_vectors import ModelVectors
 from relvec.pairs import Pair
@@ -144,6 +146,16 @@ def test_without_a_validation_part_the_defaults_are_fitted_once(parts: dict[Part
     assert metrics["pairs"] == {"train": 90, "test": 30}
     plain = MLPClassifier(random_state=0)
     assert (plain.learning_rate_init, plain.hidden_layer_sizes, plain.solver) == (0.001, (100,), "adam")
+
+
+def test_without_the_grid_the_defaults_are_fitted_once_and_the_record_says_so(
+    parts: dict[Part, LabelledPairs], result: Outcome
+) -> None:
+    found = evaluate_classification(PlantedVectors(), parts, grid=False, jobs=1)
+    assert found.metrics["grid"] == result.metrics["grid"][:1]
+    system = vector_system(PlantedVectors(), {})
+    assert ClassificationTask(grid=False).settings(system, parts)["perceptron"] == "defaults"
+    assert "perceptron" not in ClassificationTask().settings(system, parts)
 
 
 def test_predictions_are_those_of_plain_scikit_learn(parts: dict[Part, LabelledPairs]) -> None:

@@ -31,15 +31,6 @@ def parts() -> dict[Part, LabelledPairs]:
     return {"train": labelled(0, 4), "valid": labelled(4, 5), "test": labelled(5, 6)}
 
 
-@pytest.fixture
-def steady(tiny: TorchRelBERT) -> TorchRelBERT:
-    """Without dropout, so that so small a model learns something in so few steps."""
-    for module in tiny.encoder.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-    return tiny
-
-
 def kill_at(monkeypatch: pytest.MonkeyPatch, last: int) -> list[int]:
     """Stop the next run before step `last`; the returned list tells which steps were taken."""
     taken: list[int] = []
@@ -56,22 +47,20 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, last: int) -> list[int]:
 
 
 @pytest.mark.parametrize("rank", [0, 4])
-def test_a_handful_of_pairs_is_learnt_by_heart(
-    steady: TorchRelBERT, parts: dict[Part, LabelledPairs], rank: int
-) -> None:
+def test_a_handful_of_pairs_is_learnt_by_heart(tiny: TorchRelBERT, parts: dict[Part, LabelledPairs], rank: int) -> None:
     recipe = FineTuning(epochs=20, learning_rate=3e-2, batch_size=6, lora_rank=rank)
-    result = evaluate_fine_tuned(steady, {"train": parts["train"], "test": parts["train"]}, recipe)
+    result = evaluate_fine_tuned(tiny, {"train": parts["train"], "test": parts["train"]}, recipe)
     assert result.metrics["micro_f1"] == result.metrics["macro_f1"] == 100
     assert result.metrics["epochs"][-1]["train_loss"] < result.metrics["epochs"][0]["train_loss"]
     assert result.metrics["configuration"] == {**recipe.as_dict(), "epoch": 20}
     json.dumps(result.metrics)
 
 
-def test_the_order_of_a_pair_can_be_learnt(steady: TorchRelBERT) -> None:
+def test_the_order_of_a_pair_can_be_learnt(tiny: TorchRelBERT) -> None:
     pairs = labelled(0, 2).pairs
     there_and_back = LabelledPairs((*pairs, *((t, h) for h, t in pairs)), ("there",) * 6 + ("back",) * 6)
     recipe = FineTuning(epochs=20, learning_rate=3e-2, batch_size=6)
-    result = evaluate_fine_tuned(steady, {"train": there_and_back, "test": there_and_back}, recipe)
+    result = evaluate_fine_tuned(tiny, {"train": there_and_back, "test": there_and_back}, recipe)
     assert result.metrics["micro_f1"] == 100
 
 
@@ -83,10 +72,21 @@ def test_the_result_has_what_that_of_frozen_vectors_has(tiny: TorchRelBERT, part
     assert [(row["head"], row["tail"]) for row in result.predictions] == list(parts["test"].pairs)
 
 
-def test_a_model_in_bfloat16_is_refused(tiny_folder: Path, parts: dict[Part, LabelledPairs]) -> None:
+@pytest.mark.parametrize("rank", [0, 4])
+def test_a_model_in_bfloat16_computes_in_it_and_is_trained_in_float32(
+    tiny_folder: Path, parts: dict[Part, LabelledPairs], rank: int
+) -> None:
     model = TorchRelBERT.from_pretrained(tiny_folder, dtype="bfloat16")
-    with pytest.raises(RelvecError, match="needs a model in float32"):
-        evaluate_fine_tuned(model, parts, QUICK)
+    tuner = ClassifierTuner(model, parts, FineTuning(lora_rank=rank))
+    assert {weight.dtype for weight in tuner.weights.values()} == {torch.float32}
+    assert model.dtype == torch.bfloat16
+    halved: set[torch.dtype] = set()
+    product = tuner.model.encoder.encoder.layer[0].attention.self.query
+    product.register_forward_hook(lambda _, __, output: halved.add(output.dtype))
+    before = {name: weight.detach().clone() for name, weight in tuner.weights.items()}
+    tuner.step(1)
+    assert halved == {torch.bfloat16}
+    assert any(not torch.equal(before[name], weight) for name, weight in tuner.weights.items())
 
 
 @pytest.mark.parametrize("rank", [0, 2])
@@ -100,18 +100,16 @@ def test_the_model_of_the_caller_stays_as_it_is(
     assert all(weight.requires_grad for weight in tiny.encoder.parameters())
 
 
-def test_the_epoch_with_the_best_validation_score_counts(
-    steady: TorchRelBERT, parts: dict[Part, LabelledPairs]
-) -> None:
+def test_the_epoch_with_the_best_validation_score_counts(tiny: TorchRelBERT, parts: dict[Part, LabelledPairs]) -> None:
     # Once the score is perfect no later epoch beats it, and the answers of that one stay.
     easy: dict[Part, LabelledPairs] = {"train": parts["train"], "valid": parts["train"], "test": parts["test"]}
     recipe = FineTuning(epochs=15, learning_rate=3e-2, batch_size=6)
-    result = evaluate_fine_tuned(steady, easy, recipe)
+    result = evaluate_fine_tuned(tiny, easy, recipe)
     scores = [epoch["valid_micro_f1"] for epoch in result.metrics["epochs"]]
     best = scores.index(max(scores))
     assert 0 < best < 14
     assert result.metrics["configuration"]["epoch"] == best + 1
-    tuner = ClassifierTuner(steady, easy, recipe)
+    tuner = ClassifierTuner(tiny, easy, recipe)
     for step in range(1, (best + 1) * tuner.evaluate_every + 1):
         tuner.step(step)
     predicted = [tuner.classes[place] for place in tuner.predict(easy["test"])]
@@ -184,6 +182,14 @@ def test_an_epoch_shows_every_pair_once_and_each_epoch_in_another_order(
         assert [len(batch) for batch in batches] == [5, 5, 2]
         assert sorted(row for batch in batches for row in batch) == list(range(12))
     assert epochs[0] != epochs[1]
+
+
+def test_a_step_encodes_both_directions_of_each_pair_once(tiny: TorchRelBERT, parts: dict[Part, LabelledPairs]) -> None:
+    sizes: list[int] = []
+    tuner = ClassifierTuner(tiny, parts, QUICK)
+    tuner.model.encoder.register_forward_hook(lambda _, __, output: sizes.append(len(output.last_hidden_state)))
+    tuner.step(1)
+    assert sum(sizes) == 8
 
 
 def test_a_work_folder_that_cannot_be_made_is_named(

@@ -206,18 +206,21 @@ def test_the_papers_plan_needs_a_gpu_unless_it_is_for_a_laptop(monkeypatch: pyte
     assert "needs a GPU and torch finds none; add --profile laptop" in told["full"][0]
 
 
-def steps_of_the_paper(profile: str, **options: Any) -> list[Step]:
-    plan = Plan.load()
+MORE_ROWS = Path(__file__).parents[2] / "experiments" / "more_rows.toml"
+
+
+def steps_of_the_paper(profile: str, path: Path | None = None, **options: Any) -> list[Step]:
+    plan = Plan.load(path)
     values = {"out": "paper", "runs": "paper/runs", "seed": 0}
     return steps_of(plan, profile, values, given=plan.inputs, **options)[0]
 
 
-@pytest.mark.parametrize("profile", ["full", "laptop"])
-def test_every_command_of_the_papers_plan_is_one_that_relvec_understands(profile: str) -> None:
+@pytest.mark.parametrize(("profile", "path"), [("full", None), ("laptop", None), ("laptop", MORE_ROWS)])
+def test_every_command_of_a_plan_is_one_that_relvec_understands(profile: str, path: Path | None) -> None:
     from typer.main import get_command
 
     group: Any = get_command(make_app())
-    for step in steps_of_the_paper(profile):
+    for step in steps_of_the_paper(profile, path):
         command, words = group, list(step.command)
         context = command.make_context("relvec", words)
         while hasattr(command, "commands"):

@@ -68,6 +68,8 @@ def unseen_category(
     *,
     data_dir: str | Path | None = None,
     runs: str | Path = "runs",
+    dtype: str = "float32",
+    grid: bool = True,
     seed: int = 0,
     jobs: int | None = None,
     command: str = "",
@@ -76,8 +78,8 @@ def unseen_category(
     """Train by a recipe with and without a category of relations, and classify lexical relations with both models.
 
     The datasets are by default all that have a name. The models go to `output/all` and `output/without-<category>`, the
-    results to the folder `runs`. What an earlier call finished or began is taken up again. `seed` and `jobs` are the
-    classifier's.
+    results to the folder `runs`. What an earlier call finished or began is taken up again. Both models encode as
+    `dtype` says; `grid`, `seed` and `jobs` are the classifier's.
     """
     if category in recipe.exclude_categories:
         raise RelvecError(f"The recipe leaves out the category {category!r} already; take it out of the recipe.")
@@ -89,10 +91,10 @@ def unseen_category(
     scores = []
     for chosen, name in ((recipe, "all"), (reduced, f"without-{file_name(category)}")):
         train(chosen, folder / name, data_dir, show_progress)
-        model = RelBERT.from_pretrained(folder / name)
+        model = RelBERT.from_pretrained(folder / name, dtype=dtype)
         vectors = ModelVectors(model, name=f"{folder.absolute().name}/{name}", show_progress=show_progress)
-        system = vector_system(vectors, model_facts(model, str(folder / name)))
-        records = run_task(ClassificationTask(seed=seed, jobs=jobs), system, parts, runs, command)
+        system = vector_system(vectors, model_facts(model, str(folder / name), dtype))
+        records = run_task(ClassificationTask(grid=grid, seed=seed, jobs=jobs), system, parts, runs, command)
         scores.append({record.dataset: _scores(record) for record in records})
     return UnseenCategory(category, *scores)
 

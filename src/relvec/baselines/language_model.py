@@ -1,10 +1,11 @@
 """Likelihoods of texts under a local language model, causal or masked."""
 
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -14,24 +15,27 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoTokenizer,
+    GgufConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from relvec.baselines.baseline import Likelihood
+from relvec.baselines.token_tree import TOKENS_PER_TREE, token_trees, tree_log_probabilities
 from relvec.errors import RelvecError
 from relvec.hub.models import resolve
 from relvec.io.files import expanded
 from relvec.model.loading import load_config, pick_device, token_limit
 from relvec.model.relation_model import PROBES
+from relvec.model.torch_backend import in_parallel_threads
 from relvec.progress import progress_bar, quiet_transformers
 from relvec.storage.cache import Cache
 
 ModelKind = Literal["causal", "masked"]
 
 TOKENS_PER_BATCH = 1024
-TEXTS_PER_STEP = 256
+TEXTS_PER_STEP = 1024
 
 # Settings of a config that change no likelihood.
 NOT_DECISIVE = ("_name_or_path", "transformers_version", "architectures", "dtype")
@@ -92,7 +96,9 @@ class LanguageModel:
             network: PreTrainedModel
             tokenizer: PreTrainedTokenizerBase
             with _loading(path):
-                network = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, **options)
+                # Packed weights would compute in float32 whatever the dtype.
+                unpacked = {"gguf_file": path.name, "quantization_config": GgufConfig(dequantize=True)}
+                network = AutoModelForCausalLM.from_pretrained(path.parent, **unpacked, **options)
                 tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, **_LOCAL)
         else:
             network, tokenizer, is_causal = _load_folder(resolve(model), kind, options)
@@ -115,8 +121,7 @@ class LanguageModel:
     def likelihoods(self, texts: Sequence[str]) -> list[Likelihood]:
         """One likelihood a text. What the cache lacks is computed and kept step by step, so a killed run resumes."""
         found = self._cache.get_json(texts)
-        # By length, for little padding; the longest first, so that too little memory shows at once.
-        missing = sorted((text for text in dict.fromkeys(texts) if text not in found), key=len, reverse=True)
+        missing = sorted({text for text in texts if text not in found})  # what begins alike is read together
         with progress_bar(len(missing), f"Reading with {self.name}", unit="text") as bar:
             for start in range(0, len(missing), TEXTS_PER_STEP):
                 step = missing[start : start + TEXTS_PER_STEP]
@@ -128,14 +133,40 @@ class LanguageModel:
 
     def _computed(self, texts: list[str]) -> list[Likelihood]:
         rows = self._rows(texts)
-        sums = np.zeros(len(texts))
-        counts = np.zeros(len(texts), dtype=int)
-        with torch.inference_mode():
-            for batch in _batches(rows):
-                for row, log_probabilities in zip(batch, self._predicted(batch), strict=True):
-                    sums[row.text] += log_probabilities.sum()
-                    counts[row.text] += len(row.targets)
-        return [Likelihood(float(total), int(count)) for total, count in zip(sums, counts, strict=True)]
+        # Some networks look back at the nearest tokens only, which the mask of a tree does not.
+        are_short = all(0 < len(row.tokens) <= TOKENS_PER_TREE for row in rows)
+        return self._by_trees(rows) if are_short and self._reads_trees else self._by_batches(rows, len(texts))
+
+    @cached_property
+    def _reads_trees(self) -> bool:
+        """Whether the network takes a position and a mask for each token, and says the same as without."""
+        if not self.is_causal:
+            return False
+        texts = [f"{head} is to {tail}" for head, tail in PROBES]
+        rows = self._rows([text + end for text in texts for end in (" as", " as this")])
+        try:
+            by_trees = self._by_trees(rows)
+        except (TypeError, ValueError, RuntimeError):
+            return False
+        tolerance = 1e-3 if self._model.dtype == torch.float32 else 1e-2
+        pairs = zip(by_trees, self._by_batches(rows, len(rows)), strict=True)
+        return all(math.isclose(one[0], two[0], rel_tol=tolerance) for one, two in pairs)
+
+    def _by_trees(self, rows: list[_Row]) -> list[Likelihood]:
+        trees = list(token_trees([row.tokens for row in rows]))
+        read = partial(tree_log_probabilities, self._model)
+        by_tree = in_parallel_threads(read, trees) if self._model.device.type == "cpu" else map(read, trees)
+        sums = {number: found for each in by_tree for number, found in each.items()}
+        return [Likelihood(sums[number], len(row.targets)) for number, row in enumerate(rows)]
+
+    @torch.inference_mode()
+    def _by_batches(self, rows: list[_Row], count: int) -> list[Likelihood]:
+        sums, counts = np.zeros(count), np.zeros(count, dtype=int)
+        for batch in _batches(rows):
+            for row, log_probabilities in zip(batch, self._predicted(batch), strict=True):
+                sums[row.text] += log_probabilities.sum()
+                counts[row.text] += len(row.targets)
+        return [Likelihood(float(total), int(each)) for total, each in zip(sums, counts, strict=True)]
 
     def _rows(self, texts: list[str]) -> list[_Row]:
         return self._causal_rows(texts) if self.is_causal else self._masked_rows(texts)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from relvec.cli.evaluate import Runs, typed_command
+from relvec.cli.evaluate import DtypeOption, GridOption, Runs, typed_command
 from relvec.cli.options import DataDir, Encoder, Jobs, Json, SeedOption, with_shared_options
 from relvec.cli.output import Table, show
 from relvec.errors import RelvecError, counted, needed_for, one_of
@@ -24,6 +24,8 @@ def unseen(
     ] = None,
     data_dir: DataDir = None,
     runs: Runs = Path("runs"),
+    dtype: DtypeOption = None,
+    grid: GridOption = True,
     seed: SeedOption = 0,
     jobs: Jobs = None,
     json: Json = False,
@@ -38,7 +40,8 @@ def unseen(
     with needed_for("This analysis"):
         from relvec.analyses.unseen_category import unseen_category
     where: dict[str, Any] = {"data_dir": data_dir, "runs": runs, "command": typed_command()}
-    found = unseen_category(recipe, category, output, dataset or (), seed=seed, jobs=jobs, **where)
+    classifier: dict[str, Any] = {"grid": grid, "seed": seed, "jobs": jobs}
+    found = unseen_category(recipe, category, output, dataset or (), dtype=dtype or "float32", **classifier, **where)
     scores = {"trained_on_all": found.trained_on_all, "trained_without": found.trained_without}
     title = f"F1 without category {category} (difference to the model trained on all)"
     show(json, {"category": found.category, **scores}, Table(found.columns(), found.rows(), title))

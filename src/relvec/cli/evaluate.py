@@ -25,6 +25,13 @@ app = typer.Typer(help="Score a model or a baseline on the benchmarks.", no_args
 
 TemplateOption = Annotated[str | None, typer.Option(help="Another prompt for the model: 1 to 5, or a text.")]
 PoolingOption = Annotated[str | None, typer.Option(help="Another pooling: average, average_no_mask, mask or last.")]
+DtypeOption = Annotated[
+    str | None, typer.Option(help="How the model computes: float32 (by default) or, faster, bfloat16 or int8.")
+]
+GridOption = Annotated[
+    bool,
+    typer.Option(help="Choose the perceptron's settings on the validation part; --no-grid takes scikit-learn's own."),
+]
 Runs = Annotated[Path, typer.Option(help="The folder in which results are kept, for `relvec report`.")]
 Datasets = Annotated[
     list[str] | None, typer.Option("--dataset", help="A dataset by name or path, by default all; may be repeated.")
@@ -41,9 +48,7 @@ class Chosen:
     ] = None
     template: TemplateOption = None
     pooling: PoolingOption = None
-    dtype: Annotated[
-        str | None, typer.Option(help="How the model computes: float32 (by default) or, faster, bfloat16 or int8.")
-    ] = None
+    dtype: DtypeOption = None
     baseline: Annotated[
         str | None, typer.Option(help="A baseline instead of a model; `relvec baselines` lists them.")
     ] = None
@@ -177,9 +182,13 @@ def classification(
     fine_tune: Annotated[
         bool, typer.Option("--fine-tune", help="Train the encoder with a linear head instead; reported apart.")
     ] = False,
+    lora: Annotated[
+        int, typer.Option(min=0, help="With --fine-tune: the rank of an adapter to train; 0 trains all weights.")
+    ] = 0,
     exclude_label: Annotated[
         list[str] | None, typer.Option(help="A class to leave out, such as EVALution's `part of`; may be repeated.")
     ] = None,
+    grid: GridOption = True,
     seed: SeedOption = 0,
     jobs: Jobs = None,
     run: EvaluationRun,
@@ -187,14 +196,18 @@ def classification(
     """F1 on lexical relation classification. Datasets: BLESS, CogALexV, EVALution, K&H+N, ROOT09."""
     if fine_tune and chosen.baseline is not None:
         raise RelvecError("A baseline has no encoder to fine-tune; leave out --fine-tune, or give --model.")
+    if lora and not fine_tune:
+        raise RelvecError("--lora is for --fine-tune; add it, or leave out --lora.")
     from relvec.evaluation.classification import ClassificationTask
 
     fine_tuning = None
     if fine_tune:
         from relvec.evaluation.fine_tuning import FineTuning
 
-        fine_tuning = FineTuning(seed=seed)
-    task = ClassificationTask(exclude_labels=exclude_label or (), seed=seed, jobs=jobs, fine_tuning=fine_tuning)
+        fine_tuning = FineTuning(lora_rank=lora, seed=seed)
+    task = ClassificationTask(
+        exclude_labels=exclude_label or (), grid=grid, seed=seed, jobs=jobs, fine_tuning=fine_tuning
+    )
     run.evaluate([task], chosen, dataset or [])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, LabelledPairs, Part, load_labelled
 from relvec.errors import RelvecError, one_of
-from relvec.evaluation.mlp_grid import GridData, best_of, check_scikit_learn, fit_grid
+from relvec.evaluation.mlp_grid import DEFAULT_POINT, GRID, GridData, best_of, check_scikit_learn, fit_grid
 from relvec.evaluation.records import Record
 from relvec.evaluation.systems import System
 from relvec.evaluation.task import Outcome, Task, percent_interval, vectors_of
@@ -30,13 +30,15 @@ def evaluate_classification(
     parts: Parts,
     *,
     exclude_labels: Collection[str] = (),
+    grid: bool = True,
     seed: int = 0,
     jobs: int | None = None,
 ) -> Outcome:
     """Train a perceptron on the training part, choose its settings on the validation part, and test it.
 
-    Features are neither scaled nor centred, as in the paper. A run that was killed resumes with the settings that are
-    not fitted yet. `jobs` is how many are fitted at once (all cores by default).
+    Without the `grid` its settings are scikit-learn's own. Features are neither scaled nor centred, as in the paper. A
+    run that was killed resumes with the settings that are not fitted yet. `jobs` is how many are fitted at once (all
+    cores by default).
 
     >>> from relvec import RelBERT
     >>> from relvec.model.cached_vectors import ModelVectors
@@ -59,11 +61,12 @@ def evaluate_classification(
         test=rows["test"],
     )
     decisive = (vectors.fingerprint, vectors.has_direction, dict(parts), seed, version("scikit-learn"))
-    grid = fit_grid(data, seed, jobs, key=hashlib.sha256(repr(decisive).encode()).hexdigest())
-    best = best_of(grid)
+    key = hashlib.sha256(repr(decisive).encode()).hexdigest()
+    fitted = fit_grid(data, seed, jobs, key, GRID if grid else (DEFAULT_POINT,))
+    best = best_of(fitted)
     unknown = {part: int(np.sum(~found)) for part, found in zip(parts, np.split(known, ends), strict=True)}
-    listed = [{name: value for name, value in asdict(point).items() if name != "predicted"} for point in grid]
-    chosen = listed[grid.index(best)]
+    listed = [{name: value for name, value in asdict(point).items() if name != "predicted"} for point in fitted]
+    chosen = listed[fitted.index(best)]
     return classification_outcome(
         parts, best.predicted, vectors.fingerprint, out_of_vocabulary=unknown, configuration=chosen, grid=listed
     )
@@ -167,6 +170,7 @@ class ClassificationTask(Task[Parts]):
     }
 
     exclude_labels: Sequence[str] = ()
+    grid: bool = True
     seed: int = 0
     jobs: int | None = None
     fine_tuning: "FineTuning | None" = None
@@ -191,6 +195,8 @@ class ClassificationTask(Task[Parts]):
 
     def settings(self, system: System, data: Parts) -> dict[str, Any]:
         chosen = self.fine_tuning.settings if self.fine_tuning else {"classifier": "mlp", "seed": self.seed}
+        if not self.grid:
+            chosen["perceptron"] = "defaults"
         excluded = sorted(labels_of(data).intersection(self.exclude_labels))
         return {**chosen, **({"without": "+".join(excluded)} if excluded else {})}
 
@@ -201,7 +207,7 @@ class ClassificationTask(Task[Parts]):
         vectors = vectors_of(system)
         if not self.fine_tuning:
             return evaluate_classification(
-                vectors, data, exclude_labels=self.exclude_labels, seed=self.seed, jobs=self.jobs
+                vectors, data, exclude_labels=self.exclude_labels, grid=self.grid, seed=self.seed, jobs=self.jobs
             )
         from relvec.evaluation.fine_tuning import evaluate_fine_tuned
 

@@ -27,7 +27,7 @@ class GridPoint(NamedTuple):
 
 
 GRID = tuple(GridPoint(rate, size) for rate in (0.001, 0.0001, 0.00001) for size in (100, 150, 200))
-DEFAULT_POINT = GridPoint(0.001, 100)  # scikit-learn's own, for a dataset without validation pairs
+DEFAULT_POINT = GridPoint(0.001, 100)  # scikit-learn's own
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,17 @@ def check_scikit_learn() -> None:
         import sklearn  # noqa: F401
 
 
-def fit_grid(data: GridData, seed: int, jobs: int | None, key: str) -> list[GridResult]:
-    """The result of every setting, in the order of `GRID`; without validation pairs, of the default setting alone.
+def fit_grid(
+    data: GridData, seed: int, jobs: int | None, key: str, points: Sequence[GridPoint] = GRID
+) -> list[GridResult]:
+    """The result of every point, in their order; without validation pairs, of the default setting alone.
 
     `jobs` settings are fitted at a time, each in a process of its own. Finished settings are kept in the cache by
     `key`, a checksum of all that decides the results, so a killed run resumes.
     """
     from joblib import Parallel, cpu_count, delayed
 
-    points = GRID if len(data.valid) else (DEFAULT_POINT,)
+    points = points if len(data.valid) else (DEFAULT_POINT,)
     cache = Cache("fitted classifiers")
     key_of = {point: f"{key} {point.learning_rate:g} {point.hidden_size}" for point in points}
     found = cache.get_json(key_of.values())

@@ -111,11 +111,10 @@ def model_system(
     )
     name = name or told(_folder_name(source), f"template {template}" if template else "", pooling or "")
     vectors = ModelVectors(model, name=name)
-    facts = model_facts(model, source)
-    return vector_system(vectors, facts if dtype == "float32" else facts | {"dtype": dtype})
+    return vector_system(vectors, model_facts(model, source, dtype))
 
 
-def model_facts(model: RelBERT, source: str) -> dict[str, Any]:
+def model_facts(model: RelBERT, source: str, dtype: str = "float32") -> dict[str, Any]:
     """What describes a model in a report; an encoder that was never tuned on relations is `vanilla`."""
     is_tuned = relbert_config(resolve(source)) is not None
     recipe = model.training_record.get("recipe", {})
@@ -127,6 +126,7 @@ def model_facts(model: RelBERT, source: str) -> dict[str, Any]:
         "data": recipe.get("data"),
         "loss": recipe.get("loss"),
         "seed": recipe.get("seed"),
+        "dtype": None if dtype == "float32" else dtype,
     }
     return {name: value for name, value in facts.items() if value is not None}
 

@@ -1,10 +1,9 @@
 """Fine-tuning an encoder on relations, with accelerate for devices, mixed precision and several processes.
 
-A contrastive loss needs all vectors of a batch at once. So the vectors are computed part by part and gathered, the loss
-gives the gradient of each vector, and this gradient is sent back through each part. On a CPU, the parts are the shares
-of its threads. Where a batch does not fit into one forward pass, or lies on several processes, the parts are chunks,
-computed without gradient first, and again when their gradient is known (gradient caching). Without dropout the result
-equals that of one large pass; with it, each chunk drops units of its own.
+A contrastive loss needs all vectors of a batch at once. Where they do not fit into one forward pass, or lie on
+several processes, the vectors are first computed without gradient and gathered; the loss gives the gradient of each
+vector; then each chunk is computed again and this gradient is sent back through it (gradient caching). Without dropout
+the result equals that of one large pass; with it, each chunk drops units of its own.
 """
 
 import math
@@ -24,10 +23,11 @@ from relvec.data.sources import describe
 from relvec.errors import RelvecError
 from relvec.io.files import expanded
 from relvec.model.adapter import check_beside_base
-from relvec.model.torch_backend import TorchRelBERT, in_parallel_threads
+from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.storage.job import job_of
 from relvec.training.adapters import add_lora
+from relvec.training.gradients import drops_units, gradients_by_threads
 from relvec.training.loop import Course, NamedScores
 from relvec.training.losses import LOSSES, make_loss
 from relvec.training.model_training import ModelTraining
@@ -111,52 +111,42 @@ class Trainer(ModelTraining):
         model.encoder.train(self.recipe.dropout)
         batch = self.sampler(step - 1).to(accelerator.device)
         token_ids = model.token_ids(batch.pairs)
-        fits = accelerator.num_processes == 1 and len(token_ids) <= self.recipe.pairs_per_forward
-        by_threads = fits and accelerator.device.type == "cpu" and not drops_units(model.encoder)
-        parts = self._parts(token_ids, by_threads)
-        mine = range(accelerator.process_index, len(parts), accelerator.num_processes)
-        run = in_parallel_threads if by_threads else map
+        share = math.ceil(len(token_ids) / accelerator.num_processes)
+        chunks = list(torch.arange(len(token_ids)).split(min(self.recipe.pairs_per_forward, share)))
+        mine = range(accelerator.process_index, len(chunks), accelerator.num_processes)
         seed = (self.recipe.seed * 1_000_003 + step) * 1000
 
-        def encoded(part: int) -> Tensor:
-            torch.manual_seed(seed + part)  # both passes must drop the same units
-            with accelerator.autocast():
-                return model.vectors_by_length([token_ids[row] for row in parts[part]]).float()
+        def loss(vectors: Tensor) -> Tensor:
+            value: Tensor = self.loss(vectors[batch.row], batch)
+            return value
 
-        with torch.set_grad_enabled(fits):
-            found = dict(zip(mine, run(encoded, mine), strict=True))
+        def encoded(chunk: int) -> Tensor:
+            torch.manual_seed(seed + chunk)  # both passes must drop the same units
+            with accelerator.autocast():
+                return model.vectors_by_length([token_ids[row] for row in chunks[chunk].tolist()]).float()
+
+        if accelerator.num_processes == len(chunks) == 1:
+            if accelerator.device.type == "cpu" and not drops_units(model.encoder):
+                return gradients_by_threads(model, token_ids, loss, accelerator.autocast)
+            value = loss(encoded(0))
+            accelerator.backward(value)
+            return float(value.detach())
         vectors = torch.zeros(len(token_ids), model.dim, device=accelerator.device)
-        for part, own in found.items():
-            vectors[parts[part]] = own.detach()
+        with torch.no_grad():
+            for chunk in mine:
+                vectors[chunks[chunk]] = encoded(chunk)
         vectors = accelerator.reduce(vectors, "sum").requires_grad_()
-        value: Tensor = self.loss(vectors[batch.row], batch)
+        value = loss(vectors)
         value.backward()  # also the gradients of the loss, the same in every process
         assert vectors.grad is not None
-        upstream, weights = vectors.grad, [weight for weight in model.encoder.parameters() if weight.requires_grad]
-
-        def gradients_of(part: int) -> tuple[Tensor | None, ...]:
-            own = found[part] if fits else encoded(part)
-            return torch.autograd.grad(own, weights, upstream[parts[part]], allow_unused=True)
-
-        for gradients in run(gradients_of, mine):
-            for weight, gradient in zip(weights, gradients, strict=True):
-                if gradient is not None:
-                    weight.grad = gradient if weight.grad is None else weight.grad + gradient
+        for chunk in mine:
+            accelerator.backward((encoded(chunk) * vectors.grad[chunks[chunk]]).sum())
         if accelerator.num_processes > 1:
-            for weight in weights:
-                gradient = torch.zeros_like(weight) if weight.grad is None else weight.grad
-                weight.grad = accelerator.reduce(gradient, "sum")
+            for weight in model.encoder.parameters():
+                if weight.requires_grad:
+                    gradient = torch.zeros_like(weight) if weight.grad is None else weight.grad
+                    weight.grad = accelerator.reduce(gradient, "sum")
         return float(value.detach())
-
-    def _parts(self, token_ids: Sequence[Sequence[int]], by_threads: bool) -> list[list[int]]:
-        """The rows that are encoded together: a share for each thread, or chunks that fit into memory."""
-        rows = list(range(len(token_ids)))
-        if by_threads:
-            rows.sort(key=lambda row: len(token_ids[row]))
-            threads = min(torch.get_num_threads(), len(rows))
-            return [rows[first::threads] for first in range(threads)]
-        size = min(self.recipe.pairs_per_forward, math.ceil(len(rows) / self.accelerator.num_processes))
-        return [rows[start : start + size] for start in range(0, len(rows), size)]
 
     def evaluate(self) -> NamedScores:
         """The loss on the validation part, all of it as one batch, without dropout."""
@@ -198,11 +188,6 @@ class Trainer(ModelTraining):
 
 def _distinct_pairs(relations: Sequence[RatedRelation]) -> int:
     return len({pair for relation in relations for pair in (*relation.positives, *relation.negatives)})
-
-
-def drops_units(encoder: torch.nn.Module) -> bool:
-    """Whether dropout is on. Threads would take its random numbers in no fixed order."""
-    return encoder.training and any(isinstance(module, torch.nn.Dropout) and module.p for module in encoder.modules())
 
 
 def freeze_layers(model: TorchRelBERT, count: int) -> None:

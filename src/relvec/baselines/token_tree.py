@@ -1,0 +1,89 @@
+"""Texts that begin alike as one input of a causal language model, which reads their common beginnings once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import PreTrainedModel
+
+TOKENS_PER_TREE = 512
+ROWS_AT_A_TIME = 64  # of logits in float32, each as wide as the vocabulary
+
+
+@dataclass(frozen=True)
+class TokenTree:
+    """Tokens of some texts: each has a parent, the place of the token before it, and a depth; -1 begins a text.
+
+    `ends` has the place of the last token of each text, by the number of the text.
+    """
+
+    tokens: list[int]
+    parents: list[int]
+    depths: list[int]
+    ends: dict[int, int]
+
+    def may_see(self) -> NDArray[np.bool_]:
+        """Whether a token (row) follows another (column) in a text: [tokens, tokens]."""
+        seen = np.eye(len(self.tokens), dtype=bool)
+        for place, parent in enumerate(self.parents):
+            if parent >= 0:
+                seen[place] |= seen[parent]
+        return seen
+
+
+def token_trees(texts: Sequence[Sequence[int]], most_tokens: int = TOKENS_PER_TREE) -> Iterator[TokenTree]:
+    """Trees that hold every text once, with no more tokens than that, but at least one text.
+
+    >>> (tree,) = token_trees([[7, 8, 9], [7, 8, 5, 5], [7, 8]])
+    >>> tree.tokens, tree.parents, tree.ends
+    ([7, 8, 5, 5, 9], [-1, 0, 1, 2, 1], {2: 1, 1: 3, 0: 4})
+    """
+    tree, path = TokenTree([], [], [], {}), list[int]()
+    for number in sorted(range(len(texts)), key=lambda number: list(texts[number])):
+        text = texts[number]
+        shared = _shared(text, [tree.tokens[place] for place in path])
+        if tree.tokens and len(tree.tokens) + len(text) - shared > most_tokens:
+            yield tree
+            tree, path, shared = TokenTree([], [], [], {}), [], 0
+        # In the order of their tokens, a text shares with no text before it more than with the last.
+        path = path[:shared]
+        for token in text[shared:]:
+            tree.parents.append(path[-1] if path else -1)
+            tree.depths.append(len(path))
+            path.append(len(tree.tokens))
+            tree.tokens.append(token)
+        tree.ends[number] = path[-1]
+    if tree.tokens:
+        yield tree
+
+
+def _shared(text: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens at the start of two texts are the same."""
+    for place, (one, two) in enumerate(zip(text, other, strict=False)):
+        if one != two:
+            return place
+    return min(len(text), len(other))
+
+
+@torch.inference_mode()
+def tree_log_probabilities(network: PreTrainedModel, tree: TokenTree) -> dict[int, float]:
+    """log P of each text by its number: the sum over its tokens, each given those before it, without the first."""
+    device, dtype = network.device, network.dtype
+    hidden = torch.from_numpy(~tree.may_see()).to(device)
+    mask = torch.zeros(hidden.shape, dtype=dtype, device=device).masked_fill(hidden, torch.finfo(dtype).min)
+    logits = network(
+        input_ids=torch.tensor([tree.tokens], device=device),
+        position_ids=torch.tensor([tree.depths], device=device),
+        attention_mask=mask[None, None],
+        use_cache=False,
+    ).logits[0]
+    norms = torch.cat([rows.float().logsumexp(-1) for rows in logits.split(ROWS_AT_A_TIME)])
+    parents = torch.tensor(tree.parents, device=device).clamp(min=0)
+    tokens = torch.tensor(tree.tokens, device=device)
+    found = (logits[parents, tokens].float() - norms[parents]).double().cpu().tolist()
+    sums: list[float] = []
+    for parent, log_probability in zip(tree.parents, found, strict=True):
+        sums.append(sums[parent] + log_probability if parent >= 0 else 0.0)
+    return {number: sums[end] for number, end in tree.ends.items()}
