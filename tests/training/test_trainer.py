@@ -12,10 +12,11 @@ from relvec import RelvecError
 from relvec.data.rated import RatedRelation, split
 from relvec.model.adapter import adapter_config
 from relvec.model.torch_backend import TorchRelBERT
+from relvec.training.gradients import drops_units
 from relvec.training.loop import CHECKPOINT_NAME, Course, kept
 from relvec.training.losses import LOSSES
 from relvec.training.recipe import Recipe
-from relvec.training.trainer import Trainer, drops_units
+from relvec.training.trainer import Trainer
 
 QUICK: dict[str, Any] = {
     "template": "[h] is the <mask> of [t]",
