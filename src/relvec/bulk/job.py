@@ -3,8 +3,8 @@
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -90,7 +90,10 @@ def embed_files(
         plan=hashlib.sha256(json.dumps(plan).encode()).hexdigest(),
     )
     task = Task(folder, header, str(model), loaded.backend, device, batch_size, strict, workers, ray_address)
-    with _alone(folder):
+    # One driver a folder, where there can be a lock: an object store has none.
+    with nullcontext() if is_remote(folder) else writing(folder):
+        if not is_remote(folder):
+            Path(folder).mkdir(parents=True, exist_ok=True)
         manifest = _begun(folder, header, loaded)
         before = len(manifest.shards)
         remaining = [part for part in parts if part.number not in manifest.shards]
@@ -131,14 +134,3 @@ def _begun(folder: str, header: JobHeader, model: RelBERT) -> Manifest:
         raise RelvecError(f"{problem}; give the same ones, or choose another output.")
     found.keep_whole()
     return found
-
-
-@contextmanager
-def _alone(folder: str) -> Iterator[None]:
-    """One driver a folder, where a lock can be had: an object store has none."""
-    if is_remote(folder):
-        yield
-        return
-    with writing(folder):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        yield

@@ -1,7 +1,7 @@
 """Input files as parts: runs of rows, each of which becomes one shard."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from relvec.errors import RelvecError
 from relvec.io.addresses import opened, read_whole
 from relvec.io.files import lines_of
-from relvec.io.tables import Row, kind_of, pyarrow, table_rows, text_rows
+from relvec.io.tables import Row, is_vectors, kind_of, pyarrow, table_rows, text_rows
 from relvec.pairs import Pair, pair_columns, table_columns
 
 VECTOR = "vector"  # the column that a shard has besides those of its part
@@ -75,22 +75,24 @@ def count_rows(file: str) -> int:
 def read_part(part: Part) -> PartRows:
     """The pairs of a part; columns of parquet keep their types, those of text files are text."""
     arrow, _ = pyarrow()
-    types: dict[str, Any] = {}
+    found = PartRows([], {}, [], [])
     if kind_of(part.file) == ".parquet":
         with _parquet(part.file) as file:
             columns = table_columns(_slice(file, part.start, part.stop)) or {}
-        types = {name: column.type for name, column in columns.items()}
-        rows: Iterable[Row] = table_rows(columns, f"{part.file}, row", part.start + 1)
-    else:
-        rows = islice(_text(part.file), part.start, part.stop)
-    found = PartRows([], {}, [], [])
-    kept = [row for row in rows if _taken(found, row)]
+        words = pair_columns(columns)
+        if words is None:
+            problem = f"{part.file} has the columns {', '.join(columns)}"
+            raise RelvecError(f"{problem}; name the two word columns head and tail.")
+        pairs = table_rows({name: columns.pop(name) for name in words}, f"{part.file}, row", part.start + 1)
+        taken = arrow.array([at for at, row in enumerate(pairs) if _taken(found, row)], arrow.int64())
+        more = {name: column for name, column in columns.items() if name != VECTOR and not is_vectors(column)}
+        found.columns.update({name: column.take(taken).combine_chunks() for name, column in more.items()})
+        return found
+    kept = [row for row in islice(_text(part.file), part.start, part.stop) if _taken(found, row)]
     names = dict.fromkeys(name for row in kept for name in row.values)
     for name in names:
         if name not in (*(pair_columns(names) or ()), VECTOR):
-            values = [row.values.get(name) for row in kept]
-            texts = values if name in types else [_as_text(value) for value in values]
-            found.columns[name] = arrow.array(texts, types.get(name, arrow.string()))
+            found.columns[name] = arrow.array([_as_text(row.values.get(name)) for row in kept], arrow.string())
     return found
 
 

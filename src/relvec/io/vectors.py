@@ -129,10 +129,8 @@ def _write_word2vec(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Co
     with path.open("wb") as file:
         file.write(f"{len(pairs)} {rows(0, 1).shape[1]}\n".encode())
         for pair, vector in _paired(pairs, rows):
-            numbers = (
-                " ".join(f"{number:.9g}" for number in vector).encode() if is_text else vector.astype("<f4").tobytes()
-            )
-            file.write(b"%s %s\n" % (key_of(pair).encode(), numbers))
+            text = " ".join(f"{number:.9g}" for number in vector) if is_text else ""
+            file.write(b"%s %s\n" % (key_of(pair).encode(), text.encode() or vector.astype("<f4").tobytes()))
 
 
 def _read_npz(path: Path) -> PairFile:
