@@ -28,7 +28,7 @@ from relvec.model.torch_backend import TorchRelBERT, in_parallel_threads
 from relvec.pairs import Pair
 from relvec.storage.job import job_of
 from relvec.training.adapters import add_lora
-from relvec.training.loop import Course, NamedScores
+from relvec.training.loop import LOOP_SETTINGS, Course, NamedScores
 from relvec.training.losses import LOSSES, make_loss
 from relvec.training.model_training import ModelTraining
 from relvec.training.recipe import Recipe, recipe_record
@@ -66,11 +66,14 @@ class Trainer(ModelTraining):
         device = self.accelerator.device
         self.is_main = self.accelerator.is_main_process
         self.logs = output / LOGS_NAME
-        self.patience, self.max_gradient_norm = recipe.patience, recipe.max_gradient_norm
         torch.nn.Module.to(model.encoder, device)
         torch.manual_seed(recipe.seed)
         self.loss = make_loss(recipe.loss, model.dim, **recipe.loss_settings).to(device)
-        self.sampler = self._make_sampler(train, Scrambler([*train, *valid], excluded))
+        self.sampler: RelationBatches | TripleBatches = (
+            TripleBatches(train, recipe.triples_per_batch, recipe.seed)
+            if LOSSES[recipe.loss].needs_triples
+            else RelationBatches(train, recipe, Scrambler([*train, *valid], excluded))
+        )
         every = math.ceil(len(train) / recipe.validation_relations) if recipe.validation_relations else 1
         self.validation = validation_batch(train[::every], valid[::every]).to(device)
         freeze_layers(model, recipe.frozen_layers)
@@ -82,28 +85,7 @@ class Trainer(ModelTraining):
             job,
             output,
             steps=recipe.steps if recipe.epochs <= 0 else math.ceil(recipe.epochs * self.sampler.steps_per_epoch),
-            evaluate_every=recipe.evaluate_every,
-            learning_rate=recipe.learning_rate,
-            warmup_steps=recipe.warmup_steps,
-            schedule=recipe.schedule,
-            weight_decay=recipe.weight_decay,
-        )
-
-    def _make_sampler(
-        self, relations: Sequence[RatedRelation], scrambler: Scrambler
-    ) -> RelationBatches | TripleBatches:
-        recipe = self.recipe
-        if LOSSES[recipe.loss].needs_triples:
-            return TripleBatches(relations, recipe.triples_per_batch, recipe.seed)
-        return RelationBatches(
-            relations,
-            recipe.relations_per_batch,
-            recipe.positives_per_relation,
-            recipe.negatives_per_relation,
-            recipe.seed,
-            scrambled=recipe.scrambled_negatives_per_relation,
-            scrambler=scrambler,
-            flips=recipe.flip_relations,
+            **recipe.model_dump(include=LOOP_SETTINGS),
         )
 
     def gradients(self, step: int) -> float:
