@@ -59,8 +59,7 @@ class Trainer(ModelTraining):
         self._language_model = model.language_model or recipe.base
         check_beside_base(recipe.base, output, "adapter" if recipe.lora_rank else "training")
         # A pair that is too long for the model is found now, not at its step.
-        rated = [pair for relation in (*train, *valid) for pair in (*relation.positives, *relation.negatives)]
-        model.token_ids(list(dict.fromkeys(rated)))
+        model.token_ids(list(dict.fromkeys(pair for relation in (*train, *valid) for pair in relation.pairs)))
         AcceleratorState._reset_state()  # else a second run of the process could not change its precision
         self.accelerator = Accelerator(mixed_precision=recipe.mixed_precision)
         device = self.accelerator.device
@@ -168,18 +167,15 @@ class Trainer(ModelTraining):
         return {
             "relations": len(train),
             "categories": len({relation.category for relation in train if relation.category}),
-            "train_pairs": _distinct_pairs(train),
-            "valid_pairs": _distinct_pairs(self.valid),  # an evaluation encodes training pairs besides
+            "train_pairs": len({pair for relation in train for pair in relation.pairs}),
+            # An evaluation encodes training pairs besides.
+            "valid_pairs": len({pair for relation in self.valid for pair in relation.pairs}),
             "steps": self.steps,
             "pairs_per_step": len(batch.pairs),
             "triples_per_step": len(batch.triples),
             "trainable_parameters": self.trainable_parameters,
             "seconds": self.estimated_seconds(lambda: self.gradients(1), len(batch.pairs), evaluated_pairs),
         }
-
-
-def _distinct_pairs(relations: Sequence[RatedRelation]) -> int:
-    return len({pair for relation in relations for pair in (*relation.positives, *relation.negatives)})
 
 
 def drops_units(encoder: torch.nn.Module) -> bool:
