@@ -9,7 +9,7 @@ from relvec.training.samplers import RelationBatches, Scrambler, TripleBatches, 
 
 
 def by_relation(relations: list[RatedRelation], size: int, positives: int, negatives: int, seed: int = 0) -> Any:
-    counts = {"positives_per_relation": positives, "negatives_per_relation": negatives}
+    counts: dict[str, Any] = {"positives_per_relation": positives, "negatives_per_relation": negatives}
     return RelationBatches(relations, Recipe(relations_per_batch=size, seed=seed, **counts), Scrambler(relations))
 
 

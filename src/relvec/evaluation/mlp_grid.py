@@ -4,7 +4,6 @@ Nothing here imports torch, so that the processes that share the grid start quic
 """
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -82,14 +81,6 @@ def fit_grid(data: GridData, seed: int, jobs: int | None, key: str) -> list[Grid
             found[key_of[point]] = result
             bar.update()
     return [GridResult(**found[key_of[point]]) for point in points]
-
-
-def best_of(results: Sequence[GridResult]) -> GridResult:
-    """The result with the highest validation score, the first of several.
-
-    By micro F1: the rarest class of a validation part has a dozen pairs, on which macro F1 would mostly rest.
-    """
-    return max(results, key=lambda result: result.valid_micro_f1 or 0.0)
 
 
 def _fit(point: GridPoint, data: GridData, seed: int) -> tuple[GridPoint, dict[str, Any]]:
