@@ -84,8 +84,8 @@ class StudentTraining(ModelTraining):
     def gradients(self, step: int) -> float:
         vectors = self.step_vectors(step)
         target, teacher = (tensor.to(vectors.device) for tensor in self.step_targets(step))
-        alike = similarity_loss(vectors[: len(teacher)], teacher)
-        loss = vector_loss(vectors, target) + self.settings.similarity_weight * alike
+        compared = vectors if len(teacher) == len(vectors) else vectors[: len(teacher)]
+        loss = vector_loss(vectors, target) + self.settings.similarity_weight * similarity_loss(compared, teacher)
         loss.backward()
         return loss.item()
 

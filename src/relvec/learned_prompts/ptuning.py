@@ -231,7 +231,7 @@ def ptune(task: PromptTask, show_progress: bool | None = None) -> PromptResult:
 
 
 class PromptTuning(Loop):
-    """The training of the trigger encoder; of the best step, the embeddings are kept."""
+    """The training of the trigger encoder; the snapshot of the best step is its embeddings."""
 
     title, score = "P-tuning", "validation_loss"
 

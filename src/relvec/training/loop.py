@@ -114,11 +114,11 @@ class Loop(ABC):
         """The scores of the weights as they are now."""
 
     def snapshot(self) -> Mapping[str, Tensor]:
-        """What is kept of the best evaluation."""
+        """What to remember of the best evaluation: by default, all weights."""
         return kept(self.weights)
 
     def run(self, show_progress: bool | None = None) -> Course:
-        """Train to the end, from the last checkpoint if there is one; what was kept of the best is in `best`."""
+        """Train to the end, from the last checkpoint if there is one; the best `snapshot` is in `best`."""
         self._resume()
         course, started = self.course, time.perf_counter() - self.course.seconds
         if self.evaluates_start and not course.scores:
@@ -216,7 +216,7 @@ def kept(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def put_back(weights: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
-    """Give weights the values that were kept of them."""
+    """Give weights the values of an earlier copy."""
     with torch.no_grad():
         for name, weight in weights.items():
             weight.copy_(values[name])
