@@ -15,7 +15,7 @@ from relvec.errors import RelvecError
 
 def rated(*scores: float, relation: str = "r", category: str = "") -> list[RatedPair]:
     """Pairs h0:t0, h1:t1, ... with these scores."""
-    return [RatedPair(relation, category, f"h{n}", f"t{n}", score, f"line {n}: ") for n, score in enumerate(scores)]
+    return [RatedPair(relation, category, (f"h{n}", f"t{n}"), score, f"line {n}: ") for n, score in enumerate(scores)]
 
 
 def relation(name: str, category: str = "", positives: int = 2, negatives: int = 0) -> RatedRelation:

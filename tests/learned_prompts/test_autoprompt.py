@@ -384,7 +384,7 @@ def test_lengths_that_leave_the_words_no_room_are_refused_before_anything_is_wri
     tmp_path: Path,
     method: str,
 ) -> None:
-    with pytest.raises(RelvecError, match=r"lengths 55,1,1 .* takes 64; give fewer --lengths"):
+    with pytest.raises(RelvecError, match=r"The lengths 55,1,1 are too many for .*; give fewer --lengths"):
         learn(method, tiny_folder, relations, Lengths(55, 1, 1), tmp_path / "prompt")
     assert not (tmp_path / "prompt").exists()
 

@@ -132,7 +132,7 @@ def test_a_search_does_not_write_into_its_base(
 def test_lengths_that_do_not_fit_are_refused_before_any_is_learned(
     tiny_folder: Path, relations: list[RatedRelation], tmp_path: Path
 ) -> None:
-    with pytest.raises(RelvecError, match=r"With the lengths 50,1,0 .*give fewer --lengths"):
+    with pytest.raises(RelvecError, match=r"The lengths 50,1,0 are too many.*give fewer --lengths"):
         search("autoprompt", str(tiny_folder), relations, parse_grid("1-80,1,0"), tmp_path, **QUICK["autoprompt"])
     assert not list(tmp_path.iterdir())
 

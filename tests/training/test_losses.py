@@ -21,7 +21,7 @@ from relvec.training.losses.triplet import distances
 
 DIM = 6
 T = 0.05
-OTHER_CATEGORIES = {"same_category_negatives": False}
+OTHER_CATEGORIES: dict[str, Any] = {"same_category_negatives": False}
 
 
 def random_batch(seed: int) -> tuple[Tensor, Batch]:

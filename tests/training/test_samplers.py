@@ -1,11 +1,20 @@
+from typing import Any
+
+import pytest
 import torch
 
 from relvec.data.rated import RatedRelation
-from relvec.training.samplers import RelationBatches, TripleBatches, with_parents
+from relvec.training.recipe import Recipe
+from relvec.training.samplers import RelationBatches, Scrambler, TripleBatches, with_parents
+
+
+def by_relation(relations: list[RatedRelation], size: int, positives: int, negatives: int, seed: int = 0) -> Any:
+    counts: dict[str, Any] = {"positives_per_relation": positives, "negatives_per_relation": negatives}
+    return RelationBatches(relations, Recipe(relations_per_batch=size, seed=seed, **counts), Scrambler(relations))
 
 
 def test_a_batch_holds_r_relations_with_k_positives_and_hard_negatives(relations: list[RatedRelation]) -> None:
-    batch = RelationBatches(relations, 3, positives=4, negatives=2, seed=0)(0)
+    batch = by_relation(relations, 3, 4, 2)(0)
     for number in batch.relation.unique():
         of_relation = batch.relation == number
         assert int((of_relation & batch.is_positive).sum()) == 4
@@ -15,7 +24,7 @@ def test_a_batch_holds_r_relations_with_k_positives_and_hard_negatives(relations
 
 
 def test_items_point_at_pairs_of_their_relation(relations: list[RatedRelation]) -> None:
-    for sampler in (RelationBatches(relations, 6, 4, 2, seed=0), TripleBatches(relations, 4, seed=0)):
+    for sampler in (by_relation(relations, 6, 4, 2), TripleBatches(relations, 4, seed=0)):
         batch = sampler(0)
         for row, number, is_positive in zip(batch.row, batch.relation, batch.is_positive, strict=True):
             relation = relations[int(number)]
@@ -23,14 +32,14 @@ def test_items_point_at_pairs_of_their_relation(relations: list[RatedRelation]) 
 
 
 def test_an_epoch_meets_every_relation_once(relations: list[RatedRelation]) -> None:
-    sampler = RelationBatches(relations, 2, 2, 0, seed=3)
+    sampler = by_relation(relations, 2, 2, 0, seed=3)
     met = [number for step in range(sampler.steps_per_epoch) for number in sampler(step).relation.unique().tolist()]
     assert sorted(met) == list(range(6))
 
 
 def test_batches_depend_on_seed_and_step_alone(relations: list[RatedRelation]) -> None:
     for kind in (
-        lambda seed: RelationBatches(relations, 3, 4, 1, seed),
+        lambda seed: by_relation(relations, 3, 4, 1, seed),
         lambda seed: TripleBatches(relations, 4, seed),
     ):
         walked = kind(1)
@@ -41,8 +50,12 @@ def test_batches_depend_on_seed_and_step_alone(relations: list[RatedRelation]) -
         assert kind(2)(4).pairs != last.pairs
 
 
-def test_an_epoch_of_triples_has_the_papers_counts(relations: list[RatedRelation]) -> None:
-    sampler = TripleBatches(relations, 3, seed=0, per_relation=45, per_category=60)
+def test_an_epoch_of_triples_has_the_papers_counts(
+    relations: list[RatedRelation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("relvec.training.samplers.RELATION_TRIPLES", 45)
+    monkeypatch.setattr("relvec.training.samplers.CATEGORY_TRIPLES", 60)
+    sampler = TripleBatches(relations, 3, seed=0)
     own = in_batch = of_categories = 0
     for step in range(sampler.steps_per_epoch):
         batch = sampler(step)
@@ -76,7 +89,7 @@ def test_parents_are_relations_of_their_childrens_pairs(relations: list[RatedRel
 
 
 def test_a_last_batch_is_filled_up(relations: list[RatedRelation]) -> None:
-    sampler = RelationBatches(relations, 4, 2, 0, seed=0)
+    sampler = by_relation(relations, 4, 2, 0)
     met = [sampler(step).relation.unique().tolist() for step in range(sampler.steps_per_epoch)]
     assert [len(batch) for batch in met] == [4, 4]
     assert {number for batch in met for number in batch} == set(range(6))

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +12,10 @@ from hypothesis import strategies as st
 from relvec.data.overlap import inflected, pairs_for_testing, without_testing
 from relvec.data.rated import RatedRelation, split
 from relvec.data.sources import load
+from relvec.training.recipe import Recipe
 from relvec.training.samplers import RelationBatches, Scrambler, with_parents
+
+CHANGED: dict[str, Any] = {"scrambled_negatives_per_relation": 2, "flip_relations": True}
 
 words = st.sampled_from(["oak", "tree", "rose", "flower", "cat", "animal", "tea", "drink", "car", "vehicle"])
 pairs = st.lists(st.tuples(words, words), min_size=2, max_size=8, unique=True).map(tuple)
@@ -60,7 +64,7 @@ def test_batches_of_the_bundled_relations_hold_no_known_positive_as_scrambled_ne
     bundled: list[RatedRelation],
 ) -> None:
     tested = pairs_for_testing(load("bundled"))
-    sampler = RelationBatches(bundled, 24, 4, 1, seed=0, scrambled=2, scrambler=Scrambler(bundled, tested), flips=True)
+    sampler = RelationBatches(bundled, Recipe(**CHANGED), Scrambler(bundled, tested))
     positives = {pair for relation in bundled for pair in relation.positives}
     for step in range(30):
         batch = sampler(step)
@@ -77,7 +81,7 @@ def test_batches_of_the_bundled_relations_hold_no_known_positive_as_scrambled_ne
 
 def test_half_of_the_asymmetric_relations_are_flipped_whole(relations: list[RatedRelation]) -> None:
     relations = [replace(relation, is_symmetric=place < 2) for place, relation in enumerate(relations)]
-    sampler = RelationBatches(relations, 6, 4, 1, seed=0, scrambled=1, flips=True)
+    sampler = RelationBatches(relations, Recipe(**CHANGED), Scrambler(relations))
     flipped = Counter(number - 6 for step in range(200) for number in sampler(step).relation.unique().tolist())
     assert all(flipped[number] == 0 for number in (0, 1))
     assert all(80 < flipped[number] < 120 for number in (2, 3, 4, 5))
@@ -88,18 +92,13 @@ def test_half_of_the_asymmetric_relations_are_flipped_whole(relations: list[Rate
 
 def test_scrambled_and_flipped_batches_depend_on_seed_and_step_alone(relations: list[RatedRelation]) -> None:
     def sampler(seed: int) -> RelationBatches:
-        return RelationBatches(relations, 3, 3, 1, seed, scrambled=2, flips=True)
+        return RelationBatches(relations, Recipe(**CHANGED, seed=seed), Scrambler(relations))
 
     walked = sampler(1)
     batches = [walked(step) for step in range(4)]
     assert sampler(1)(3).pairs == batches[3].pairs
     assert torch.equal(sampler(1)(3).relation, batches[3].relation)
     assert sampler(2)(3).pairs != batches[3].pairs
-
-
-def test_without_the_new_settings_batches_are_as_before(relations: list[RatedRelation]) -> None:
-    plain, said = RelationBatches(relations, 3, 3, 1, 0), RelationBatches(relations, 3, 3, 1, 0, scrambled=0)
-    assert [plain(step).pairs for step in range(5)] == [said(step).pairs for step in range(5)]
 
 
 def test_a_parent_of_a_symmetric_relation_is_not_flipped(relations: list[RatedRelation]) -> None:

@@ -65,9 +65,7 @@ class PairTable:
         vectors = np.zeros((len(pairs), self._table.dim), dtype=np.float32)
         known = np.zeros(len(pairs), dtype=bool)
         for number, pair in enumerate(pairs):
-            if self._pairs is not None and pair not in self._pairs:
-                problem = f"{':'.join(pair)} is none of the pairs that {self._path} was read for"
-                raise RelvecError(f"{problem}; read it for all pairs.")
+            assert self._pairs is None or pair in self._pairs, f"{self._path} was not read for {pair}"
             found = self._table.find(keys_of(pair))
             if found is not None:
                 vectors[number], known[number] = found, True

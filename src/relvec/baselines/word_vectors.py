@@ -10,7 +10,7 @@ from pydantic import AfterValidator
 
 from relvec.baselines.baseline import FACTS, Baseline, Context
 from relvec.baselines.pair_vectors import PairTable, title_of
-from relvec.errors import RelvecError, one_of
+from relvec.errors import one_of
 from relvec.evaluation.systems import System, vector_system
 from relvec.io.word2vec import Vector, parts_of, read_vectors, spellings
 from relvec.model.cached_vectors import Known, PairVectors
@@ -80,8 +80,7 @@ class WordVectors:
         return vectors, known
 
     def _look_up(self, word: str) -> Vector | None:
-        if self._words is not None and word not in self._words:
-            raise RelvecError(f"{word!r} is none of the words that {self._path} was read for; read it for all words.")
+        assert self._words is None or word in self._words, f"{self._path} was not read for {word!r}"
         found = self._table.find(spellings(word))
         if found is not None:
             return found

@@ -20,14 +20,9 @@ class RatedPair:
 
     relation: str
     category: str
-    head: str
-    tail: str
+    pair: Pair
     score: float
     where: str
-
-    @property
-    def pair(self) -> Pair:
-        return self.head, self.tail
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,7 @@ def select(
     Pairs that are `held_out` take the place of no other: they are positive if they score no lower than some positive
     of the rows, negative if they score no higher than some negative, and else left out.
 
-    >>> rows = [RatedPair("capital", "", *pair.split(":"), score, "") for pair, score in
+    >>> rows = [RatedPair("capital", "", tuple(pair.split(":")), score, "") for pair, score in
     ...         [("Paris:France", 9), ("Tokyo:Japan", 8), ("Japan:Tokyo", -8)]]
     >>> select(rows, top=2)[0].positives
     (('Tokyo', 'Japan'), ('Paris', 'France'))
@@ -147,7 +142,7 @@ def _check_rows(name: str, rated: list[RatedPair]) -> None:
             both = f"{rated[0].category!r} and {row.category!r}"
             raise RelvecError(f"{row.where}relation {name!r} is in the categories {both}; keep one.")
         if row.pair in seen:
-            raise RelvecError(f"{row.where}{row.head}:{row.tail} is rated twice in relation {name!r}; keep one.")
+            raise RelvecError(f"{row.where}{':'.join(row.pair)} is rated twice in relation {name!r}; keep one.")
         seen.add(row.pair)
 
 

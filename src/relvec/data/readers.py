@@ -125,11 +125,8 @@ def _items(file: Path) -> Iterator[_Item]:
 
 
 def _rated_pair(row: Row) -> RatedPair:
-    head, tail = row.pair()
-    relation = _relation_name(row, *RELATION_COLUMNS)
-    return RatedPair(
-        relation, row.label("category"), head, tail, _score(row.values.get("score", 1), row.where), row.where
-    )
+    pair, relation = row.pair(), _relation_name(row, *RELATION_COLUMNS)
+    return RatedPair(relation, row.label("category"), pair, _score(row.values.get("score", 1), row.where), row.where)
 
 
 def _relation_name(row: Row, *columns: str) -> str:
@@ -195,8 +192,8 @@ def _read_semeval(path: Path) -> Iterator[RatedPair]:
         found = _SEMEVAL_LINE.fullmatch(line.strip())
         if found is None:
             raise RelvecError(f'{where}not of the form 50.0 "head:tail"; give the folder of the scaled ratings.')
-        head, tail = parse_pair(found[2], where)
-        yield RatedPair(f"{category}{letter}", str(category), head, tail, _score(found[1], where), where)
+        pair = parse_pair(found[2], where)
+        yield RatedPair(f"{category}{letter}", str(category), pair, _score(found[1], where), where)
 
 
 def _semeval_place(path: Path) -> tuple[int, str]:

@@ -1,9 +1,11 @@
 """Training data by name, file, folder or hub id."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from relvec.data.rated import BOTTOM, TOP, RatedRelation
 from relvec.data.readers import KINDS, read_rated
@@ -61,18 +63,21 @@ SOURCES: dict[str, Source] = {
 
 
 def load(
-    name_or_path: str | Path,
+    name_or_path: str | Path | Sequence[str],
     *,
     data_dir: str | Path | None = None,
     top: int = TOP,
     bottom: int = BOTTOM,
     threshold: float | None = None,
 ) -> list[RatedRelation]:
-    """Relations by the name of a source, from a file or a folder, or from a dataset of the hub.
+    """Relations by the name of a source, from a file or a folder, or from a dataset of the hub; of several, all.
 
     >>> len(load("bundled")) >= 250
     True
     """
+    rated: dict[str, Any] = {"top": top, "bottom": bottom, "threshold": threshold}
+    if not isinstance(name_or_path, str | Path):
+        return [relation for name in name_or_path for relation in load(name, data_dir=data_dir, **rated)]
     name = str(name_or_path)
     if name in SOURCES:
         place = _place(SOURCES[name], data_dir)
@@ -83,7 +88,7 @@ def load(
     else:
         advice = did_you_mean(name, SOURCES, otherwise="check the path, or see `relvec data list`")
         raise RelvecError(f"There is no data {name}; {advice}.")
-    relations = read_rated(place, top=top, bottom=bottom, threshold=threshold)
+    relations = read_rated(place, **rated)
     symmetric = SOURCES[name].symmetric_relations if name in SOURCES else ()
     return [replace(relation, is_symmetric=True) if relation.name in symmetric else relation for relation in relations]
 

@@ -17,7 +17,7 @@ from relvec.model.cached_vectors import ModelVectors
 from relvec.model.relation_model import BATCH_SIZE
 from relvec.similarity import Vectors, normalized
 from relvec.storage.job import job_of
-from relvec.training.loop import Course, NamedScores
+from relvec.training.loop import LOOP_SETTINGS, Course, NamedScores
 from relvec.training.model_training import ModelTraining, seconds_of
 
 
@@ -45,17 +45,14 @@ class StudentTraining(ModelTraining):
         data: str,
     ) -> None:
         self.teacher, self.pool, self.settings, self.base, self.data = teacher, pool, settings, base, data
-        self.max_gradient_norm = settings.max_gradient_norm
         steps = settings.steps or math.ceil(settings.epochs * steps_per_epoch)
         super().__init__(
             weights,
             job_of(settings, teacher.fingerprint, *student, pool.train, pool.held_out),
             Path(output),
             steps=steps,
-            evaluate_every=settings.evaluate_every,
-            learning_rate=settings.learning_rate,
             warmup_steps=math.ceil(settings.warmup_share * steps),
-            weight_decay=settings.weight_decay,
+            **settings.model_dump(include=LOOP_SETTINGS),
         )
 
     @abstractmethod
@@ -87,8 +84,8 @@ class StudentTraining(ModelTraining):
     def gradients(self, step: int) -> float:
         vectors = self.step_vectors(step)
         target, teacher = (tensor.to(vectors.device) for tensor in self.step_targets(step))
-        alike = similarity_loss(vectors[: len(teacher)], teacher)
-        loss = vector_loss(vectors, target) + self.settings.similarity_weight * alike
+        compared = vectors if len(teacher) == len(vectors) else vectors[: len(teacher)]
+        loss = vector_loss(vectors, target) + self.settings.similarity_weight * similarity_loss(compared, teacher)
         loss.backward()
         return loss.item()
 

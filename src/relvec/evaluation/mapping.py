@@ -105,9 +105,7 @@ def best_order(gains: Gains) -> tuple[Orders, float]:
     (array([1, 0]), 0.5)
     """
     size = len(gains)
-    if size > EXHAUSTIVE_TERMS:
-        return _searched(gains)
-    orders = _all_orders(size)
+    orders = _all_orders(size) if size <= EXHAUSTIVE_TERMS else _local_optima(gains)
     chunks = [orders[start : start + _ORDERS_AT_ONCE] for start in range(0, len(orders), _ORDERS_AT_ONCE)]
     sums = np.concatenate([_sums(gains, chunk) for chunk in chunks])
     best = int(np.argmax(sums))
@@ -127,26 +125,22 @@ def _sums(gains: Gains, orders: Orders) -> NDArray[np.float64]:
     return by_pairs[np.arange(size * size), places].sum(axis=1)
 
 
-def _searched(gains: Gains, seed: int = 0) -> tuple[Orders, float]:
-    """From many random orders, swap the two targets that gain most until no swap gains anything; keep the best."""
-    random = np.random.default_rng(seed)
-    found = np.stack([_climbed(gains, random.permutation(len(gains))) for _ in range(RESTARTS)])
-    sums = _sums(gains, found)
-    best = int(np.argmax(sums))
-    return found[best], float(sums[best])
+def _local_optima(gains: Gains) -> Orders:
+    """From many random orders, swap the two targets that gain most until no swap gains anything."""
+    random = np.random.default_rng(0)
+    return np.stack([_climbed(gains, random.permutation(len(gains))) for _ in range(RESTARTS)])
 
 
 def _climbed(gains: Gains, order: Orders) -> Orders:
     swaps = np.array(list(combinations(range(len(order)), 2)))
-    score = -np.inf
     while True:
         orders = np.vstack([order, np.repeat(order[None], len(swaps), axis=0)])
         np.put_along_axis(orders[1:], swaps, order[swaps[:, ::-1]], axis=1)
         sums = _sums(gains, orders)
         best = int(np.argmax(sums))
-        if sums[best] <= max(score, sums[0]) + 1e-9:
+        if sums[best] <= sums[0] + 1e-9:
             return order
-        order, score = orders[best], sums[best]
+        order = orders[best]
 
 
 def metrics(mappings: Sequence[Mapping]) -> dict[str, Any]:

@@ -86,14 +86,6 @@ def fit_grid(
     return [GridResult(**found[key_of[point]]) for point in points]
 
 
-def best_of(results: Sequence[GridResult]) -> GridResult:
-    """The result with the highest validation score, the first of several.
-
-    By micro F1: the rarest class of a validation part has a dozen pairs, on which macro F1 would mostly rest.
-    """
-    return max(results, key=lambda result: result.valid_micro_f1 or 0.0)
-
-
 def _fit(point: GridPoint, data: GridData, seed: int) -> tuple[GridPoint, dict[str, Any]]:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier

@@ -20,12 +20,10 @@ from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
 from relvec.prompts import MANUAL_TEMPLATES
-from relvec.training.batch import Batch, category_triples, relation_triples
+from relvec.training.batch import CATEGORY_TRIPLES, RELATION_TRIPLES, Batch, category_triples, relation_triples
 from relvec.training.losses.triplet import Triplet
 from relvec.training.samplers import BatchItem, make_batch, validation_batch
 
-RELATION_TRIPLES = 450
-CATEGORY_TRIPLES = 5040
 OTHER_RELATIONS = 30  # negatives from other relations for each relation triple: the paper's 13,500 for 450
 MOST_TRIPLES = 500_000  # with negatives from other relations; more would say the same
 

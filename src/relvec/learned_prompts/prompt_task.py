@@ -18,7 +18,6 @@ from relvec.model.adapter import check_beside_base, lasting
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import PROMPT_NAME, Lengths, PromptResult
 from relvec.prompts.template import MASK, Template
-from relvec.prompts.tokenized import TokenizedTemplate
 from relvec.storage.journal import HISTORY_NAME, check_own
 
 PICTURE_NAME = "loss.svg"
@@ -89,13 +88,11 @@ def masked_model(
 
 def check_room(model: TorchRelBERT, lengths: Lengths, relations: Sequence[RatedRelation]) -> None:
     """All pairs of the relations must fit into the model, with so many triggers around them."""
-    pairs = [pair for relation in relations for pair in (*relation.positives, *relation.negatives)]
-    for pair, tokens in zip(pairs, TokenizedTemplate(_all_masks(lengths), model.tokenizer)(pairs), strict=True):
-        if len(tokens) > model.max_tokens:
-            problem = f"With the lengths {lengths} the pair {':'.join(pair)} makes {len(tokens)} tokens"
-            raise RelvecError(
-                f"{problem} where the base takes {model.max_tokens}; give fewer --lengths, or shorten the pair."
-            )
+    prompted = TorchRelBERT(model.encoder, model.tokenizer, _all_masks(lengths), "average")
+    try:
+        prompted.token_ids([pair for relation in relations for pair in relation.pairs])
+    except RelvecError as error:
+        raise RelvecError(f"The lengths {lengths} are too many for {model.name}; give fewer --lengths.") from error
 
 
 def _all_masks(lengths: Lengths) -> Template:

@@ -30,7 +30,7 @@ from relvec.prompts.template import Template
 from relvec.storage.job import job_of
 from relvec.storage.journal import HISTORY_NAME, Journal
 from relvec.training.batch import Batch
-from relvec.training.loop import CHECKPOINT_NAME, Loop, NamedScores
+from relvec.training.loop import CHECKPOINT_NAME, LOOP_SETTINGS, Loop, NamedScores
 from relvec.training.losses.triplet import Triplet
 from relvec.training.samplers import TripleBatches
 
@@ -231,7 +231,7 @@ def ptune(task: PromptTask, show_progress: bool | None = None) -> PromptResult:
 
 
 class PromptTuning(Loop):
-    """The training of the trigger encoder; of the best step, the embeddings are kept."""
+    """The training of the trigger encoder; the snapshot of the best step is its embeddings."""
 
     title, score = "P-tuning", "validation_loss"
 
@@ -245,10 +245,9 @@ class PromptTuning(Loop):
             job,
             task.output / CHECKPOINT_NAME,
             steps=steps,
-            evaluate_every=settings.evaluate_every,
-            learning_rate=settings.learning_rate,
             schedule="constant",
             weight_decay=0.0,
+            **settings.model_dump(include=LOOP_SETTINGS),
         )
 
     def gradients(self, step: int) -> float:

@@ -32,11 +32,7 @@ class Subject(Settings):
 
     def relations(self, data_dir: Path | None) -> list[RatedRelation]:
         """The relations by those names, without the pairs that it excludes."""
-        relations = [
-            relation
-            for name in self.data
-            for relation in load(name, data_dir=data_dir, top=self.top, bottom=self.bottom, threshold=self.threshold)
-        ]
+        relations = load(self.data, data_dir=data_dir, top=self.top, bottom=self.bottom, threshold=self.threshold)
         if not self.exclude_benchmark_pairs:
             return relations
         # All methods are judged on the same relations, and P-tuning needs negatives.

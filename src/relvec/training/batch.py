@@ -10,6 +10,9 @@ from torch import Tensor
 from relvec.data.rated import RatedRelation
 from relvec.pairs import Pair
 
+RELATION_TRIPLES = 450  # of a relation in an epoch, as in the paper
+CATEGORY_TRIPLES = 5040  # of a category
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -52,7 +55,7 @@ def known_positives(batch: Batch, group: Tensor, anchors: Tensor) -> Tensor:
 
 
 def relation_triples(
-    positives: int, negatives: int, count: int = 450, generator: torch.Generator | None = None
+    positives: int, negatives: int, count: int = RELATION_TRIPLES, generator: torch.Generator | None = None
 ) -> Tensor:
     """Two positives of a relation and one of its hard negatives: [count, 3].
 
@@ -94,7 +97,7 @@ def in_batch_triples(batch: Batch, triples: Tensor) -> Tensor:
 
 
 def category_triples(
-    relations: Sequence[RatedRelation], count: int = 5040, generator: torch.Generator | None = None
+    relations: Sequence[RatedRelation], count: int = CATEGORY_TRIPLES, generator: torch.Generator | None = None
 ) -> Tensor:
     """Positives of two relations of one category and a positive from outside the category: [n, 3].
 

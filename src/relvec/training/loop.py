@@ -28,6 +28,10 @@ CHECKPOINT_NAME = "checkpoint.pt"
 VERSION = 2  # of what a run stores
 
 Schedule = Literal["linear", "constant", "cooldown"]
+LOOP_SETTINGS = frozenset(
+    ("evaluate_every", "learning_rate", "warmup_steps", "schedule", "weight_decay", "max_gradient_norm", "patience")
+)
+"""The settings of a run that the loop takes by their own names."""
 NamedScores = dict[str, float]
 """What an evaluation found, by name."""
 
@@ -58,15 +62,14 @@ class Loop(ABC):
 
     The learning rate rises over the first `warmup_steps`, then stays, falls linearly to nearly 0, or (`cooldown`) stays
     and falls over the last third of the steps. Every `evaluate_every` steps and at the end, the run is evaluated and
-    saved to the file `checkpoint`, if there is one.
+    saved to the file `checkpoint`, if there is one. With a `patience`, it stops after so many evaluations without a
+    better one.
     """
 
     title = "Training"
     score: str  # by which evaluations are compared
     lower_is_better = True
     evaluates_start = True
-    max_gradient_norm = 1.0
-    patience = 0  # stop after so many evaluations without a better one; 0 trains to the end
     checkpoint_every: int | None = None  # save between evaluations too, every so many steps
     logs: Path | None = None  # a folder for TensorBoard
     is_main = True  # whether this process is the one that writes files
@@ -83,9 +86,12 @@ class Loop(ABC):
         warmup_steps: int = 0,
         schedule: Schedule = "linear",
         weight_decay: float = 0.01,
+        max_gradient_norm: float = 1.0,
+        patience: int = 0,
     ) -> None:
         self.weights = {name: weight for name, weight in weights if weight.requires_grad}
         self.steps, self.evaluate_every = steps, evaluate_every
+        self.max_gradient_norm, self.patience = max_gradient_norm, patience
         self.optimizer = torch.optim.AdamW(self.weights.values(), lr=learning_rate, weight_decay=weight_decay)
         self.checkpoint, self.job = checkpoint, job
         self.course = Course()
@@ -108,11 +114,11 @@ class Loop(ABC):
         """The scores of the weights as they are now."""
 
     def snapshot(self) -> Mapping[str, Tensor]:
-        """What is kept of the best evaluation."""
+        """What to remember of the best evaluation: by default, all weights."""
         return kept(self.weights)
 
     def run(self, show_progress: bool | None = None) -> Course:
-        """Train to the end, from the last checkpoint if there is one; what was kept of the best is in `best`."""
+        """Train to the end, from the last checkpoint if there is one; the best `snapshot` is in `best`."""
         self._resume()
         course, started = self.course, time.perf_counter() - self.course.seconds
         if self.evaluates_start and not course.scores:
@@ -210,7 +216,7 @@ def kept(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def put_back(weights: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
-    """Give weights the values that were kept of them."""
+    """Give weights the values of an earlier copy."""
     with torch.no_grad():
         for name, weight in weights.items():
             weight.copy_(values[name])

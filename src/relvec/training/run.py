@@ -43,11 +43,7 @@ def plan_training(recipe: Recipe, output: str | Path, data_dir: str | Path | Non
 def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[RatedRelation]:
     """All relations a recipe names, without those it excludes, checked."""
     needs_triples = LOSSES[recipe.loss].needs_triples
-    relations = [
-        relation
-        for name in recipe.data
-        for relation in load(name, data_dir=data_dir, top=recipe.top, bottom=recipe.bottom, threshold=recipe.threshold)
-    ]
+    relations = load(recipe.data, data_dir=data_dir, top=recipe.top, bottom=recipe.bottom, threshold=recipe.threshold)
     if not recipe.train_on_held_out:
         relations = without_testing(relations)
     relations = exclude(relations, recipe.exclude_categories, recipe.exclude_relations)

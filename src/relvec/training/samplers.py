@@ -13,7 +13,15 @@ from relvec.data.overlap import inflected
 from relvec.data.rated import RatedRelation
 from relvec.errors import RelvecError
 from relvec.pairs import Pair
-from relvec.training.batch import Batch, category_triples, in_batch_triples, relation_triples
+from relvec.training.batch import (
+    CATEGORY_TRIPLES,
+    RELATION_TRIPLES,
+    Batch,
+    category_triples,
+    in_batch_triples,
+    relation_triples,
+)
+from relvec.training.recipe import Recipe
 
 VALIDATION_PAIRS = 2
 FLIP_PROBABILITY = 0.5
@@ -77,45 +85,35 @@ def scrambled(kind: str, first: Pair, second: Pair) -> Pair:
 class RelationBatches:
     """R relations x K positives (+ hard negatives); an epoch goes through every relation, in an order of its own.
 
-    `scrambled` more negatives of each are made of its own positives. With `flips`, all pairs of an asymmetric relation
-    are turned round half of the time. It then counts as another relation, in a category of its own, with its number
-    plus the number of relations.
+    The recipe says how many, and how many negatives the `scrambler` makes of a relation's own positives. If it says to
+    flip relations, all pairs of an asymmetric one are turned round half of the time. It then counts as another
+    relation, in a category of its own, with its number plus the number of relations.
     """
 
-    def __init__(
-        self,
-        relations: Sequence[RatedRelation],
-        relations_per_batch: int,
-        positives: int,
-        negatives: int,
-        seed: int,
-        *,
-        scrambled: int = 0,
-        scrambler: Scrambler | None = None,
-        flips: bool = False,
-    ) -> None:
+    def __init__(self, relations: Sequence[RatedRelation], recipe: Recipe, scrambler: Scrambler) -> None:
         turned = [replace(each, category=f"{each.category}, turned" if each.category else "") for each in relations]
-        self._relations, self._both_ways, self._flips = relations, [*relations, *turned], flips
-        self._scrambled, self._scrambler = scrambled, scrambler or Scrambler(relations)
-        self._size = min(relations_per_batch, len(relations))
-        self._positives, self._negatives = positives, negatives
-        self._seed = seed
+        self._relations, self._both_ways = relations, [*relations, *turned]
+        self._recipe, self._scrambler = recipe, scrambler
+        self._size = min(recipe.relations_per_batch, len(relations))
         self.steps_per_epoch = math.ceil(len(relations) / self._size)
 
     def __call__(self, step: int) -> Batch:
+        recipe = self._recipe
         epoch, place = divmod(step, self.steps_per_epoch)
-        order = torch.randperm(len(self._relations), generator=_generator(self._seed, epoch, 0)).tolist()
+        order = torch.randperm(len(self._relations), generator=_generator(recipe.seed, epoch, 0)).tolist()
         start = min(place * self._size, len(order) - self._size)  # the last batch takes some of the one before
         chosen = order[start : start + self._size]
-        generator = _generator(self._seed, step, 1)
+        generator = _generator(recipe.seed, step, 1)
         items: list[BatchItem] = []
         for number in chosen:
             relation = self._relations[number]
-            own = [(pair, number, True) for pair in _some(relation.positives, self._positives, generator)]
-            own += [(pair, number, False) for pair in _some(relation.negatives, self._negatives, generator)]
-            made = self._scrambler(relation, self._scrambled, generator)
-            own += [(pair, number, False) for pair in made if pair not in relation.negatives]
-            if self._flips and not relation.is_symmetric and torch.rand(1, generator=generator) < FLIP_PROBABILITY:
+            positives = _some(relation.positives, recipe.positives_per_relation, generator)
+            negatives = _some(relation.negatives, recipe.negatives_per_relation, generator)
+            made = self._scrambler(relation, recipe.scrambled_negatives_per_relation, generator)
+            negatives += [pair for pair in made if pair not in relation.negatives]
+            own = [*((pair, number, True) for pair in positives), *((pair, number, False) for pair in negatives)]
+            flips = recipe.flip_relations and not relation.is_symmetric
+            if flips and torch.rand(1, generator=generator) < FLIP_PROBABILITY:
                 own = [((tail, head), number + len(self._relations), good) for (head, tail), _, good in own]
             items += own
         return make_batch(self._both_ways, items)
@@ -128,14 +126,7 @@ class TripleBatches:
     except in batches in which one pass over the relations ends and the next begins.
     """
 
-    def __init__(
-        self,
-        relations: Sequence[RatedRelation],
-        triples_per_batch: int,
-        seed: int,
-        per_relation: int = 450,
-        per_category: int = 5040,
-    ) -> None:
+    def __init__(self, relations: Sequence[RatedRelation], triples_per_batch: int, seed: int) -> None:
         for relation in relations:
             if not relation.negatives:
                 problem = f"Relation {relation.name!r} has no negative pair for its triples"
@@ -143,8 +134,7 @@ class TripleBatches:
         self._relations = relations
         self._size = min(triples_per_batch, len(relations))
         self._seed = seed
-        self._per_relation, self._per_category = per_relation, per_category
-        self.steps_per_epoch = math.ceil(len(relations) * per_relation / self._size)
+        self.steps_per_epoch = math.ceil(len(relations) * RELATION_TRIPLES / self._size)
         self._epoch = -1
 
     def __call__(self, step: int) -> Batch:
@@ -169,16 +159,16 @@ class TripleBatches:
         """Lay out the triples of an epoch: each pass takes one triple of every relation, in random order."""
         generator = _generator(self._seed, epoch, 2)
         triples = [
-            relation_triples(len(r.positives), len(r.negatives), self._per_relation, generator=generator)
+            relation_triples(len(r.positives), len(r.negatives), RELATION_TRIPLES, generator=generator)
             for r in self._relations
         ]
         self._own = [
             (number, triples[number][turn].tolist())
-            for turn in range(self._per_relation)
+            for turn in range(RELATION_TRIPLES)
             for number in torch.randperm(len(self._relations), generator=generator).tolist()
         ]
         positives = [(pair, number, True) for number, r in enumerate(self._relations) for pair in r.positives]
-        shared = category_triples(self._relations, self._per_category, generator)
+        shared = category_triples(self._relations, CATEGORY_TRIPLES, generator)
         shared = shared[torch.randperm(len(shared), generator=generator)]
         self._shared = [[positives[member] for member in triple] for triple in shared.tolist()]
         self._epoch = epoch

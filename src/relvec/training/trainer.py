@@ -28,7 +28,7 @@ from relvec.pairs import Pair
 from relvec.storage.job import job_of
 from relvec.training.adapters import add_lora
 from relvec.training.gradients import drops_units, gradients_by_threads
-from relvec.training.loop import Course, NamedScores
+from relvec.training.loop import LOOP_SETTINGS, Course, NamedScores
 from relvec.training.losses import LOSSES, make_loss
 from relvec.training.model_training import ModelTraining
 from relvec.training.recipe import Recipe, recipe_record
@@ -59,18 +59,20 @@ class Trainer(ModelTraining):
         self._language_model = model.language_model or recipe.base
         check_beside_base(recipe.base, output, "adapter" if recipe.lora_rank else "training")
         # A pair that is too long for the model is found now, not at its step.
-        rated = [pair for relation in (*train, *valid) for pair in (*relation.positives, *relation.negatives)]
-        model.token_ids(list(dict.fromkeys(rated)))
+        model.token_ids(list(dict.fromkeys(pair for relation in (*train, *valid) for pair in relation.pairs)))
         AcceleratorState._reset_state()  # else a second run of the process could not change its precision
         self.accelerator = Accelerator(mixed_precision=recipe.mixed_precision)
         device = self.accelerator.device
         self.is_main = self.accelerator.is_main_process
         self.logs = output / LOGS_NAME
-        self.patience, self.max_gradient_norm = recipe.patience, recipe.max_gradient_norm
         torch.nn.Module.to(model.encoder, device)
         torch.manual_seed(recipe.seed)
         self.loss = make_loss(recipe.loss, model.dim, **recipe.loss_settings).to(device)
-        self.sampler = self._make_sampler(train, Scrambler([*train, *valid], excluded))
+        self.sampler: RelationBatches | TripleBatches = (
+            TripleBatches(train, recipe.triples_per_batch, recipe.seed)
+            if LOSSES[recipe.loss].needs_triples
+            else RelationBatches(train, recipe, Scrambler([*train, *valid], excluded))
+        )
         every = math.ceil(len(train) / recipe.validation_relations) if recipe.validation_relations else 1
         self.validation = validation_batch(train[::every], valid[::every]).to(device)
         freeze_layers(model, recipe.frozen_layers)
@@ -82,28 +84,7 @@ class Trainer(ModelTraining):
             job,
             output,
             steps=recipe.steps if recipe.epochs <= 0 else math.ceil(recipe.epochs * self.sampler.steps_per_epoch),
-            evaluate_every=recipe.evaluate_every,
-            learning_rate=recipe.learning_rate,
-            warmup_steps=recipe.warmup_steps,
-            schedule=recipe.schedule,
-            weight_decay=recipe.weight_decay,
-        )
-
-    def _make_sampler(
-        self, relations: Sequence[RatedRelation], scrambler: Scrambler
-    ) -> RelationBatches | TripleBatches:
-        recipe = self.recipe
-        if LOSSES[recipe.loss].needs_triples:
-            return TripleBatches(relations, recipe.triples_per_batch, recipe.seed)
-        return RelationBatches(
-            relations,
-            recipe.relations_per_batch,
-            recipe.positives_per_relation,
-            recipe.negatives_per_relation,
-            recipe.seed,
-            scrambled=recipe.scrambled_negatives_per_relation,
-            scrambler=scrambler,
-            flips=recipe.flip_relations,
+            **recipe.model_dump(include=LOOP_SETTINGS),
         )
 
     def gradients(self, step: int) -> float:
@@ -176,18 +157,15 @@ class Trainer(ModelTraining):
         return {
             "relations": len(train),
             "categories": len({relation.category for relation in train if relation.category}),
-            "train_pairs": _distinct_pairs(train),
-            "valid_pairs": _distinct_pairs(self.valid),  # an evaluation encodes training pairs besides
+            "train_pairs": len({pair for relation in train for pair in relation.pairs}),
+            # An evaluation encodes training pairs besides.
+            "valid_pairs": len({pair for relation in self.valid for pair in relation.pairs}),
             "steps": self.steps,
             "pairs_per_step": len(batch.pairs),
             "triples_per_step": len(batch.triples),
             "trainable_parameters": self.trainable_parameters,
             "seconds": self.estimated_seconds(lambda: self.gradients(1), len(batch.pairs), evaluated_pairs),
         }
-
-
-def _distinct_pairs(relations: Sequence[RatedRelation]) -> int:
-    return len({pair for relation in relations for pair in (*relation.positives, *relation.negatives)})
 
 
 def freeze_layers(model: TorchRelBERT, count: int) -> None:
