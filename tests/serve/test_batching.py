@@ -91,6 +91,17 @@ def test_what_one_request_breaks_no_other_feels(batcher: Batcher, watched: Any) 
     assert batcher.submit([("the", "next")]).result(20).shape == (1, 16)
 
 
+def test_a_pair_that_is_being_encoded_for_another_request_is_not_encoded_again(batcher: Batcher, watched: Any) -> None:
+    hold(batcher, watched)
+    later = batcher.submit([("held", "pair"), ("cup", "tea"), ("held", "pair")])
+    watched.may_go_on.set()
+    found = later.result(20)
+    np.testing.assert_array_equal(found[0], found[2])
+    assert watched.encoded == [[("held", "pair")], [("cup", "tea")]]
+    again = batcher.submit([("held", "pair"), ("cup", "tea")]).result(20)
+    np.testing.assert_array_equal(again, found[:2])
+
+
 def test_a_request_that_was_given_up_is_not_encoded(batcher: Batcher, watched: Any) -> None:
     hold(batcher, watched)
     given_up, kept = batcher.submit([("given", "up")]), batcher.submit([("cup", "tea")])

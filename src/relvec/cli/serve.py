@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from relvec.cli.options import check_device
+from relvec.cli.options import check_device, start_quickly
 from relvec.errors import needed_for
 from relvec.hub.catalogue import DEFAULT_MODEL
 
@@ -43,6 +43,7 @@ def serve(
     log_words: Annotated[bool, _option("LOG_WORDS", "Also log what clients send.", "--log-words")] = False,
 ) -> None:
     """Serve a web page at / and an HTTP API, documented at /docs. RELVEC_API_KEY holds the key, if any."""
+    start_quickly()
     with needed_for("relvec serve"):
         from relvec.serve.app import Limits
         from relvec.serve.batching import Batching

@@ -25,6 +25,9 @@ LOOKED_AT = 4
 KEPT_VECTORS = 8192
 """Vectors of the latest pairs, which are not encoded again: 25 MB at 768 dimensions."""
 
+CANARY_TURN = -1
+"""Before all others."""
+
 _encoding = threading.Lock()  # models take turns: each uses all cores
 
 
@@ -55,6 +58,17 @@ class _Waiting:
     pair: Pair = field(compare=False)
     row: int = field(compare=False)
     job: _Job = field(compare=False)
+
+    @property
+    def is_canary(self) -> bool:
+        return self.turn == CANARY_TURN
+
+    def answer(self, vector: Vectors) -> None:
+        """Give its request the vector, and the request all that it asked for once nothing is missing."""
+        self.job.vectors[self.row] = vector
+        self.job.missing -= 1
+        if self.job.missing == 0 and self.job.future.set_running_or_notify_cancel():
+            self.job.future.set_result(self.job.vectors)
 
 
 class KeptVectors:
@@ -113,15 +127,15 @@ class Batcher:
             for row, (pair, length) in enumerate(zip(pairs, lengths, strict=True)):
                 kept = None if is_canary else self._kept.get(pair)
                 if kept is None:
-                    turn = -1 if is_canary else self._turn + row
+                    turn = CANARY_TURN if is_canary else self._turn + row
                     self._queue.append(_Waiting(turn, length, pair, row, job))
                 else:
                     job.vectors[row] = kept
                     job.missing -= 1
+            if job.missing == 0:
+                job.future.set_result(job.vectors)
             self._metrics.queue_pairs.labels(self.model.name).set(len(self._queue))
             self._changed.notify()
-        if job.missing == 0:
-            job.future.set_result(job.vectors)
         return job.future
 
     def shared_model(self, timeout_seconds: float) -> RelBERT:
@@ -162,7 +176,7 @@ class Batcher:
                 self._changed.wait_for(lambda: self._queue or self._is_closed)
                 if len(self._queue) < size and not self._is_closed:
                     self._changed.wait_for(lambda: len(self._queue) >= size, self._batching.wait_seconds)
-                waiting = sorted(each for each in self._queue if not each.job.future.done())  # some gave up
+                waiting = sorted(each for each in self._queue if not self._is_settled(each))
                 if waiting:
                     self._turn = max(self._turn, waiting[0].turn)
                     length = waiting[0].length
@@ -173,6 +187,15 @@ class Batcher:
             self._metrics.queue_pairs.labels(self.model.name).set(len(self._queue))
         return batch
 
+    def _is_settled(self, waiting: _Waiting) -> bool:
+        """Whether its request was given up, or the same pair has been encoded for another while it waited."""
+        if waiting.job.future.done():
+            return True
+        kept = None if waiting.is_canary else self._kept.get(waiting.pair)
+        if kept is not None:
+            waiting.answer(kept)
+        return kept is not None
+
     def _encode(self, batch: Sequence[_Waiting]) -> None:
         pairs = [waiting.pair for waiting in batch]
         with _encoding:
@@ -182,10 +205,7 @@ class Batcher:
             for pair, vector in zip(pairs, vectors, strict=True):
                 self._kept.put(pair, vector)
         for waiting, vector in zip(batch, vectors, strict=True):
-            waiting.job.vectors[waiting.row] = vector
-            waiting.job.missing -= 1
-            if waiting.job.missing == 0 and waiting.job.future.set_running_or_notify_cancel():
-                waiting.job.future.set_result(waiting.job.vectors)
+            waiting.answer(vector)
 
     def _encode_alone(self, job: _Job, batch: Sequence[_Waiting]) -> None:
         try:
