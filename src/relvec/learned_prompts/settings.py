@@ -17,9 +17,9 @@ class Subject(Settings):
         lambda: ["semeval2012"],
         "rated pairs: semeval2012 (default), bundled, a file, a folder or a hub dataset; may be repeated",
     )
-    top: int = setting(TOP, "how many of the best rated pairs of a relation are positives")
-    bottom: int = setting(BOTTOM, "how many of the worst rated pairs of a relation are negatives")
-    threshold: float | None = setting(None, "instead of --top and --bottom: the lowest score of a positive")
+    top: int = setting(TOP, "the best rated pairs of a relation that are positives")
+    bottom: int = setting(BOTTOM, "the worst rated pairs of a relation that are negatives")
+    threshold: float | None = setting(None, "in place of --top and --bottom: the least score of a positive")
     exclude_benchmark_pairs: bool = setting(
         False, "leave out pairs of the benchmarks in --data-dir", "--exclude-benchmark-pairs"
     )
@@ -46,8 +46,8 @@ class Subject(Settings):
 class PromptSettings(Settings):
     """What every method asks for."""
 
-    pooling: str = setting("average", "which tokens are averaged: average or average_no_mask")
-    dtype: str = setting("float32", "the precision: float32, or bfloat16, twice as fast where supported")
+    pooling: str = setting("average", "the mean over which tokens: average or average_no_mask")
+    dtype: str = setting("float32", "the precision: float32, or bfloat16 in half the time where the hardware has it")
     seed: Seed = setting(0, "decides every random choice")
 
 

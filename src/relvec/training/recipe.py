@@ -75,7 +75,7 @@ class Recipe(Settings):
 
     top: int = setting(10, "how many of the best rated pairs of a relation are positives")
     bottom: int = setting(10, "how many of the worst rated pairs of a relation are negatives")
-    threshold: _MaybeNumber = setting(None, "instead of `top` and `bottom`: the lowest score of a positive")
+    threshold: _MaybeNumber = setting(None, "in place of `top` and `bottom`: the least score of a positive")
     exclude_categories: Texts = setting(list, "a category to leave out", "--exclude-category")
     exclude_relations: Texts = setting(list, "a relation to leave out", "--exclude-relation")
     exclude_benchmark_pairs: bool = setting(
