@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.options import FEW, BatchEncoder, Encoder, Json, start_quickly, with_shared_options
+from relvec.cli.options import BatchEncoder, Encoder, Json, start_quickly, with_shared_options
 from relvec.cli.output import Table, pair_json, show
 from relvec.errors import RelvecError
 from relvec.io.tables import TABLES, kind_of, read_pairs, tsv_cell
@@ -21,6 +21,7 @@ UNRELATED = 0.5
 """Below this probability of any relation at all, the answer is that there is none."""
 
 SHOWN_EXAMPLES = 3
+FEW = 200
 
 COLUMNS = ("head", "tail", "relation", "probability", "related", "sentence")
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.options import FEW, BatchEncoder, Encoder, Json, PairsFile, with_shared_options
+from relvec.cli.embed import FEW
+from relvec.cli.options import BatchEncoder, Encoder, Json, PairsFile, with_shared_options
 from relvec.cli.output import facts_table, show
 from relvec.errors import RelvecError, counted
 from relvec.index.kinds import KINDS, check_kind
@@ -35,7 +36,7 @@ def build(
     *,
     kind: KindOption = "auto",
     dim: Annotated[
-        int | None, typer.Option(help="Reduce vectors to this number of dimensions, by a projection fitted to them.")
+        int | None, typer.Option(help="Reduce vectors to this many dimensions, by a projection that is fitted to them.")
     ] = None,
     encoder: BatchEncoder,
 ) -> None:

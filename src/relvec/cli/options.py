@@ -24,9 +24,6 @@ def check_device(device: str | None) -> str | None:
     return device
 
 
-FEW = 200
-"""So many pairs are worth the wait for torch, which may find a GPU."""
-
 Model = Annotated[str, typer.Option("--model", "-m", help="A model name, a folder or a hub id.")]
 Device = Annotated[
     str | None, typer.Option(callback=check_device, help="cpu, cuda or mps; by default the fastest available.")
