@@ -2,9 +2,9 @@
 
 python benchmarks/completion.py [-m relvec-mpnet] [--dtype bfloat16] [--questions 150] > completion.jsonl
 
-a : b :: c : ? with a training pair (a, b) of a bundled relation and a held-out pair (c, d). The index holds the
-training pairs that made the catalogue, so no answer is attested in it. The cost is chosen by the first held-out pair
-of each relation, and the second is what is reported.
+a : b :: c : ? with a training pair (a, b) of a bundled relation and a held-out pair (c, d). The index holds
+all training pairs of the bundled relations, so no answer is attested in it. The cost is chosen by the first held-out
+pair of each relation, and the second is what is reported.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from relvec.data.rated import RatedRelation, split
 from relvec.data.sources import load
 from relvec.index.completion import ATTESTED, candidate_words
 from relvec.model.cached_vectors import ModelVectors
-from relvec.naming.building import PAIRS_PER_RELATION, Asked, held_out
+from relvec.naming.building import Asked, held_out
 from relvec.similarity import cosine
 
 COSTS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
@@ -43,7 +43,7 @@ def completion(
 ) -> dict[str, dict[str, float]]:
     """Hits at 1 and 10 by several scores, and how often the answer is a candidate at all."""
     source = ModelVectors(model)
-    trained = [relation.positives[:PAIRS_PER_RELATION] for relation in split(relations, "train")]
+    trained = [relation.positives for relation in split(relations, "train")]
     known = list(dict.fromkeys(pair for pairs in trained for pair in pairs))
     index = PairIndex.of_vectors(known, source.vectors(known)[0], model=model, kind="flat")
     chosen = random.Random(0).sample(range(len(asked.related)), min(questions, len(asked.related)))

@@ -103,7 +103,8 @@ def naming(
 def with_rows(catalogue: Catalogue, count: int) -> Catalogue:
     """The catalogue with its first rows only: those of the relations, without those of their reverses."""
     rows = catalogue.prototypes
-    first = Prototypes(rows.means[:count], rows.counts[:count], rows.relations[:count], rows.is_reversed[:count])
+    kept = (rows.means, rows.counts, rows.relations, rows.is_reversed, rows.wordings)
+    first = Prototypes(*(each[:count] for each in kept))
     return replace(catalogue, prototypes=first)
 
 

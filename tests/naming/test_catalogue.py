@@ -1,6 +1,7 @@
 """A catalogue over vectors that are known: relations are directions, and unrelated words lie elsewhere."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -99,7 +100,7 @@ def test_what_fewer_pairs_show_is_less_sure(catalogue: Catalogue, pairs: list[Pa
     prototypes, between = catalogue.prototypes, catalogue.space.between
     points = catalogue.space(encode(pairs[1:2]))
     sure = prototypes.log_likelihoods(points, between)[0]
-    once = type(prototypes)(prototypes.means, prototypes.counts * 0 + 1, prototypes.relations, prototypes.is_reversed)
+    once = replace(prototypes, counts=prototypes.counts * 0 + 1)
     unsure = once.log_likelihoods(points, between)[0]
     assert np.ptp(unsure) < np.ptp(sure)
 
@@ -112,3 +113,14 @@ def test_relations_that_say_the_same_are_one_answer(catalogue: Catalogue, pairs:
     assert [(best.relation, best.is_reversed) for best in found] == [("either", False), ("either", True)]
     np.testing.assert_allclose(grouped.names(encode(pairs)).sum(axis=1), 1, atol=1e-5)
     assert all(KNOWN.get(pair, KNOWN.get(pair[::-1])) in {1, 2} for pair in grouped.relations[1].examples)
+
+
+def test_a_sure_relation_of_an_entry_is_said_in_its_own_sentence(pairs: list[Pair]) -> None:
+    group = {"name": "either", "sentence": "X or Y", "definition": "", "relations": ["relation1"]}
+    grouped = build_catalogue(RELATIONS, encode, groups=[{**group, "reversed": ["relation2"]}])
+    of_group = [*pairs[1:3], *(pair[::-1] for pair in pairs[1:3])]
+    sure = [best.sentence for (best,) in grouped.explain(of_group, encode(of_group), top=1)]
+    said = [f"{pairs[1][0]} stands to {pairs[1][1]} in way 1", f"{pairs[2][0]} stands to {pairs[2][1]} in way 2"]
+    assert sure == said * 2
+    (found,) = replace(grouped, temperature=1e6).explain(pairs[1:2], encode(pairs[1:2]), top=1)
+    assert sorted(found[0].sentence.split(" or ")) == sorted(pairs[1])

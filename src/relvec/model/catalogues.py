@@ -57,7 +57,7 @@ def kept_catalogue(model: RelBERT) -> Catalogue:
 
 
 def _kept(model: RelBERT) -> Cache:
-    return Cache(f"catalogue of entries {model.fingerprint}", about=model.name)
+    return Cache(f"catalogue of entries and wordings {model.fingerprint}", about=model.name)
 
 
 def make_catalogue(model: RelBERT, *, show_progress: bool | None = None) -> Catalogue:

@@ -109,7 +109,8 @@ def _prototypes(points: Vectors, rows: NDArray[np.int64], relations: int) -> Pro
     """The means of rows, of which those from `relations` on are reversed."""
     known, inverse = np.unique(rows, return_inverse=True)
     counts = np.bincount(inverse).astype(np.float32)
-    return Prototypes(means_of(points, inverse), counts, known % relations, known >= relations)
+    none = np.full(len(known), -1)
+    return Prototypes(means_of(points, inverse), counts, known % relations, known >= relations, none)
 
 
 def _by_definition(base: Catalogue, definitions: Sequence[str], numbers: Sequence[int]) -> Prototypes:
@@ -118,8 +119,9 @@ def _by_definition(base: Catalogue, definitions: Sequence[str], numbers: Sequenc
     weights = softmax(similar / TEXT_SHARPNESS)
     is_forward = ~base.prototypes.is_reversed
     forward = means_of(base.prototypes.means[is_forward], base.prototypes.relations[is_forward])
-    once = np.ones(len(numbers), dtype=np.float32)
-    return Prototypes(weights @ forward, once, np.array(numbers), np.zeros(len(numbers), dtype=bool))
+    count = len(numbers)
+    once, forwards, none = np.ones(count, dtype=np.float32), np.zeros(count, dtype=bool), np.full(count, -1)
+    return Prototypes(weights @ forward, once, np.array(numbers), forwards, none)
 
 
 def _joined(parts: Sequence[Prototypes]) -> Prototypes:
@@ -128,4 +130,5 @@ def _joined(parts: Sequence[Prototypes]) -> Prototypes:
         np.concatenate([part.counts for part in parts]),
         np.concatenate([part.relations for part in parts]),
         np.concatenate([part.is_reversed for part in parts]),
+        np.concatenate([part.wordings for part in parts]),
     )

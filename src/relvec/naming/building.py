@@ -18,6 +18,7 @@ from relvec.naming.catalogue import Catalogue, NamedRelation, Prototypes
 from relvec.naming.entries import Entries, entries_of
 from relvec.naming.relatedness import Relatedness
 from relvec.naming.relation_space import RelationSpace, means_of
+from relvec.naming.sentences import turned_round
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, normalized
 
@@ -107,6 +108,7 @@ def build_catalogue(
         np.bincount(rows).astype(np.float32),
         entries.numbers[of_rows],
         (is_turned != entries.is_reversed[of_rows]) & has_direction,
+        np.where(has_direction, _places(entries.numbers)[of_rows], -1),
     )
     negatives = Negatives(trained, seed)
     unrelated = [
@@ -118,6 +120,11 @@ def build_catalogue(
     named = _named(relations, entries, pairs, labels, distances)
     catalogue = Catalogue(tuple(named), space, prototypes, relatedness)
     return _calibrated(catalogue, entries, held_out(relations, 0), encode)
+
+
+def _places(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place of each relation among those of its entry."""
+    return np.array([np.count_nonzero(numbers[:at] == number) for at, number in enumerate(numbers)])
 
 
 def _named(
@@ -135,9 +142,15 @@ def _named(
             pair = pairs[place][::-1] if entries.is_reversed[labels[place]] else pairs[place]
             if not {word for each in chosen for word in each} & set(pair) and len(chosen) < EXAMPLES:
                 chosen.append(pair)
-        members = [relations[member] for member in np.flatnonzero(entries.numbers == number).tolist()]
-        wordings = tuple((each.definition, each.sentence, each.name.replace("-", " ")) for each in members)
+        members = np.flatnonzero(entries.numbers == number).tolist()
+        wordings = tuple(_wording(relations[member], bool(entries.is_reversed[member])) for member in members)
         yield NamedRelation(entry.name, entry.sentence, entry.definition, entry.category, tuple(chosen), wordings)
+
+
+def _wording(relation: RatedRelation, is_reversed: bool) -> tuple[str, str, str]:
+    """Definition, sentence and name, with X and Y as the entry has them."""
+    said = (turned_round(text) if is_reversed else text for text in (relation.definition, relation.sentence))
+    return (*said, relation.name.replace("-", " "))
 
 
 def _calibrated(catalogue: Catalogue, entries: Entries, asked: Asked, encode: Encode) -> Catalogue:

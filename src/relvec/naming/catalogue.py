@@ -19,6 +19,9 @@ from relvec.similarity import Vectors, normalized
 
 PAIRS_PER_STEP = 4096
 
+NARROW = 0.6
+"""If a pair is in an entry, how probable one of its relations must be to be said in its own sentence."""
+
 
 class Explanation(NamedTuple):
     """A relation in which a pair may stand.
@@ -38,7 +41,8 @@ class Explanation(NamedTuple):
 class NamedRelation:
     """What a catalogue says of a relation in words; X and Y in the sentence stand for head and tail.
 
-    `wordings` are definition, sentence and name of each of the relations that it was made of, for a search by text.
+    `wordings` are definition, sentence and name of each of the relations that it was made of, for a search by text and
+    for what is said where one of them is sure.
     """
 
     name: str
@@ -48,25 +52,29 @@ class NamedRelation:
     examples: tuple[Pair, ...] = ()
     wordings: tuple[tuple[str, str, str], ...] = ()
 
-    def said_of(self, pair: Pair, is_reversed: bool = False) -> str:
-        """
+    def said_of(self, pair: Pair, is_reversed: bool = False, wording: int = -1) -> str:
+        """What is said of a pair, in the sentence of the relation with this number among the wordings, if not -1.
+
         >>> NamedRelation("worker-to-tool", "a X uses the Y").said_of(("oar", "rower"), is_reversed=True)
         'a rower uses the oar'
         """
-        return filled(self.sentence or f"X : Y ({self.name})", pair[::-1] if is_reversed else pair)
+        sentence = self.sentence if wording < 0 else self.wordings[wording][1]
+        return filled(sentence or f"X : Y ({self.name})", pair[::-1] if is_reversed else pair)
 
 
 @dataclass(frozen=True)
 class Prototypes:
     """Where relations are in the space: one or more rows for each, and for each that is turned round.
 
-    `counts` says of how many pairs a row is the mean: the fewer, the less sure is its place.
+    `counts` says of how many pairs a row is the mean: the fewer, the less sure is its place. `wordings` are the numbers
+    of the rows among the wordings of their relations, -1 for a row that has no sentence of its own.
     """
 
     means: Vectors
     counts: NDArray[np.float32]
     relations: NDArray[np.int64]
     is_reversed: NDArray[np.bool_]
+    wordings: NDArray[np.int64]
 
     def log_likelihoods(self, points: Vectors, between: Vectors) -> NDArray[np.float32]:
         """How likely each relation gives each point: [points, rows], up to a number that is the same for all rows.
@@ -114,25 +122,45 @@ class Catalogue:
         """A number for what each row of the prototypes says."""
         return self.prototypes.relations + len(self.relations) * self.prototypes.is_reversed
 
+    @cached_property
+    def _rows(self) -> list[NDArray[np.int64]]:
+        """The rows of the prototypes that give each of the answers."""
+        return [np.flatnonzero(self._codes == code) for code in np.unique(self._codes)]
+
     def names(self, vectors: Vectors) -> NDArray[np.float32]:
         """The probability of each of the answers, given that there is some relation: [vectors, answers]."""
+        return self._summed(self._of_rows(vectors))
+
+    def _of_rows(self, vectors: Vectors) -> NDArray[np.float32]:
         likelihoods = self.prototypes.log_likelihoods(self.space(vectors), self.space.between)
-        order = np.argsort(self._codes, kind="stable")
-        _, starts = np.unique(self._codes[order], return_index=True)
-        return np.add.reduceat(softmax(likelihoods / self.temperature)[:, order], starts, axis=1)
+        return softmax(likelihoods / self.temperature)
+
+    def _summed(self, of_rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        starts = np.cumsum([0, *(len(rows) for rows in self._rows[:-1])])
+        return np.add.reduceat(of_rows[:, np.concatenate(self._rows)], starts, axis=1)
 
     def explain(self, pairs: Sequence[Pair | None], vectors: Vectors, top: int = 5) -> Iterator[list[Explanation]]:
         """The best relations of each vector; the sentence of a vector without a pair keeps its X and Y."""
         for start in range(0, len(vectors), PAIRS_PER_STEP):
             step = vectors[start : start + PAIRS_PER_STEP]
-            probabilities = self.names(step) * self.related(step)[:, None]
-            best = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
-            for pair, chosen, scores in zip(pairs[start : start + PAIRS_PER_STEP], best, probabilities, strict=True):
-                yield [self._explanation(pair, int(answer), float(scores[answer])) for answer in chosen]
+            of_rows, related = self._of_rows(step), self.related(step)
+            names = self._summed(of_rows)
+            best = np.argsort(-names, axis=1, kind="stable")[:, :top]
+            for at, pair in enumerate(pairs[start : start + PAIRS_PER_STEP]):
+                yield [
+                    self._explanation(pair, answer, float(names[at, answer] * related[at]), of_rows[at])
+                    for answer in best[at].tolist()
+                ]
 
-    def _explanation(self, pair: Pair | None, answer: int, probability: float) -> Explanation:
+    def _explanation(
+        self, pair: Pair | None, answer: int, probability: float, of_rows: NDArray[np.float32]
+    ) -> Explanation:
         relation, is_reversed = self.relations[self.answers[0][answer]], bool(self.answers[1][answer])
-        sentence = relation.said_of(pair or ("X", "Y"), is_reversed)
+        rows = self._rows[answer]
+        likeliest = rows[of_rows[rows].argmax()]
+        is_sure = of_rows[likeliest] >= NARROW * of_rows[rows].sum()
+        wording = int(self.prototypes.wordings[likeliest]) if is_sure else -1
+        sentence = relation.said_of(pair or ("X", "Y"), is_reversed, wording)
         examples = tuple(example for example in relation.examples if pair not in (example, example[::-1]))
         return Explanation(relation.name, sentence, probability, examples, is_reversed)
 
@@ -153,6 +181,7 @@ class Catalogue:
             "counts": self.prototypes.counts.astype(np.uint16),
             "prototype_relations": self.prototypes.relations.astype(np.uint16),
             "is_reversed": self.prototypes.is_reversed,
+            "wordings": self.prototypes.wordings.astype(np.int16),
             "probes": self.probes.astype(np.float16),
             "calibration": json.dumps({"temperature": self.temperature, "text_encoder": self.text_encoder}),
             **_rounded("projection", self.space.projection),
@@ -179,6 +208,7 @@ class Catalogue:
                     arrays["counts"].astype(np.float32),
                     arrays["prototype_relations"].astype(np.int64),
                     arrays["is_reversed"],
+                    arrays["wordings"].astype(np.int64),
                 ),
                 Relatedness(**weights),
                 calibration["temperature"],
