@@ -81,7 +81,8 @@ def test_a_model_in_bfloat16_computes_in_it_and_is_trained_in_float32(
     assert {weight.dtype for weight in tuner.weights.values()} == {torch.float32}
     assert model.dtype == torch.bfloat16
     halved: set[torch.dtype] = set()
-    product = tuner.model.encoder.encoder.layer[0].attention.self.query
+    encoder: Any = tuner.model.encoder
+    product = encoder.encoder.layer[0].attention.self.query
     product.register_forward_hook(lambda _, __, output: halved.add(output.dtype))
     before = {name: weight.detach().clone() for name, weight in tuner.weights.items()}
     tuner.step(1)

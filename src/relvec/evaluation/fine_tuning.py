@@ -43,7 +43,7 @@ class FineTuning(Settings):
 
     epochs: Annotated[int, Field(ge=1)] = 3
     lora_rank: Annotated[int, Field(ge=0)] = 0
-    learning_rate: Annotated[float, Field(gt=0, default_factory=lambda known: 5e-4 if known["lora_rank"] else 3e-5)]
+    learning_rate: float = Field(gt=0, default_factory=lambda known: 5e-4 if known["lora_rank"] else 3e-5)
     batch_size: Annotated[int, Field(ge=1)] = 32
     seed: Seed = 0
 
