@@ -102,9 +102,10 @@ def naming(
 
 def with_rows(catalogue: Catalogue, count: int) -> Catalogue:
     """The catalogue with its first rows only: those of the relations, without those of their reverses."""
-    rows = catalogue.prototypes
-    kept = (rows.means, rows.counts, rows.relations, rows.is_reversed, rows.wordings)
-    first = Prototypes(*(each[:count] for each in kept))
+    rows, kept = catalogue.prototypes, slice(count)
+    first = Prototypes(
+        rows.means[kept], rows.counts[kept], rows.relations[kept], rows.is_reversed[kept], rows.wordings[kept]
+    )
     return replace(catalogue, prototypes=first)
 
 

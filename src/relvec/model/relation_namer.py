@@ -115,13 +115,11 @@ def _prototypes(points: Vectors, rows: NDArray[np.int64], relations: int) -> Pro
 
 def _by_definition(base: Catalogue, definitions: Sequence[str], numbers: Sequence[int]) -> Prototypes:
     """Where relations stand that are known by a definition: among those of the catalogue with similar ones."""
-    similar = with_texts(base).by_text(encoded_texts(definitions, base.text_encoder))
+    similar = with_texts(base).by_wording(encoded_texts(definitions, base.text_encoder))
     weights = softmax(similar / TEXT_SHARPNESS)
-    is_forward = ~base.prototypes.is_reversed
-    forward = means_of(base.prototypes.means[is_forward], base.prototypes.relations[is_forward])
     count = len(numbers)
     once, forwards, none = np.ones(count, dtype=np.float32), np.zeros(count, dtype=bool), np.full(count, -1)
-    return Prototypes(weights @ forward, once, np.array(numbers), forwards, none)
+    return Prototypes(weights @ base.means_of_wordings(), once, np.array(numbers), forwards, none)
 
 
 def _joined(parts: Sequence[Prototypes]) -> Prototypes:

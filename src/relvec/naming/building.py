@@ -149,8 +149,8 @@ def _named(
 
 def _wording(relation: RatedRelation, is_reversed: bool) -> tuple[str, str, str]:
     """Definition, sentence and name, with X and Y as the entry has them."""
-    said = (turned_round(text) if is_reversed else text for text in (relation.definition, relation.sentence))
-    return (*said, relation.name.replace("-", " "))
+    said = turned_round if is_reversed else str
+    return said(relation.definition), said(relation.sentence), relation.name.replace("-", " ")
 
 
 def _calibrated(catalogue: Catalogue, entries: Entries, asked: Asked, encode: Encode) -> Catalogue:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from relvec.naming.calibration import softmax
 from relvec.naming.relatedness import Relatedness
-from relvec.naming.relation_space import RelationSpace
+from relvec.naming.relation_space import RelationSpace, means_of
 from relvec.naming.sentences import filled
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, normalized
@@ -165,11 +165,28 @@ class Catalogue:
         return Explanation(relation.name, sentence, probability, examples, is_reversed)
 
     def by_text(self, vectors: Vectors) -> Vectors:
-        """The cosine of text vectors with the best wording of each relation, both without what all wordings share."""
+        """The cosine of text vectors with the best wording of each relation."""
+        return np.maximum.reduceat(self.by_wording(vectors), self._first_wordings, axis=1)
+
+    def by_wording(self, vectors: Vectors) -> Vectors:
+        """The cosine of text vectors with each wording of all relations, both without what all wordings share."""
         center = self.texts.mean(axis=0)
         similar: Vectors = normalized(vectors - center) @ normalized(self.texts - center).T
-        ends = np.cumsum([len(relation.wordings) for relation in self.relations])
-        return np.maximum.reduceat(similar, [0, *ends[:-1]], axis=1)
+        return similar
+
+    def means_of_wordings(self) -> Vectors:
+        """Where each wording of all relations stands in the space; of a row without one, its relation's mean."""
+        rows = self.prototypes
+        forward = ~rows.is_reversed
+        sizes = [len(relation.wordings) for relation in self.relations]
+        means = np.repeat(means_of(rows.means[forward], rows.relations[forward]), sizes, axis=0)
+        own = forward & (rows.wordings >= 0)
+        means[self._first_wordings[rows.relations[own]] + rows.wordings[own]] = rows.means[own]
+        return means
+
+    @property
+    def _first_wordings(self) -> NDArray[np.int64]:
+        return np.cumsum([0, *(len(relation.wordings) for relation in self.relations[:-1])])
 
     def to_bytes(self) -> bytes:
         """A compressed numpy archive; the large matrices are rounded to a byte a number."""
