@@ -6,7 +6,8 @@ import torch
 from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation, split
 from relvec.evaluation.validation_loss import validation_loss
-from relvec.learned_prompts.objective import OTHER_RELATIONS, RELATION_TRIPLES, PromptObjective
+from relvec.learned_prompts.objective import OTHER_RELATIONS, PromptObjective
+from relvec.training.batch import RELATION_TRIPLES
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ def pair_features(vectors: PairVectors, pairs: Sequence[Pair]) -> tuple[Vectors,
     ways = [list(pairs), [(tail, head) for head, tail in pairs]] if vectors.has_direction else [list(pairs)]
     found, known = vectors.vectors([pair for way in ways for pair in way])
     features = np.hstack(np.split(found, len(ways)))
-    return features.astype(np.float32, copy=False), known.reshape(len(ways), len(pairs)).all(axis=0)
+    return features.astype(np.float32, copy=False), np.all(np.split(known, len(ways)), axis=0)
 
 
 def usable_parts(parts: Parts, exclude_labels: Collection[str] = (), where: str = "") -> dict[Part, LabelledPairs]:
