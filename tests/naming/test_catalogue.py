@@ -70,6 +70,14 @@ def test_a_relation_that_holds_the_other_way_round_is_said_so(catalogue: Catalog
     assert found[3].sentence == f"{pairs[3][0]} stands to {pairs[3][1]} in way 3"
 
 
+def test_pairs_of_one_relation_have_it_in_common_and_pairs_of_two_have_none(catalogue: Catalogue) -> None:
+    alike, unlike = RELATIONS[1].positives[:3], (RELATIONS[1].positives[0], RELATIONS[2].positives[0])
+    best = catalogue.in_common(encode(alike), top=1)[0]
+    assert best.relation == RELATIONS[1].name
+    assert best.sentence == "X stands to Y in way 1"
+    assert catalogue.in_common(encode(unlike), top=1)[0].probability < 0.1 < best.probability
+
+
 def test_probabilities_are_those_of_one_relation_or_none(catalogue: Catalogue, pairs: list[Pair]) -> None:
     (found,) = catalogue.explain(pairs[:1], encode(pairs[:1]), top=99)
     total = sum(each.probability for each in found)

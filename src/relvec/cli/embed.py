@@ -7,13 +7,10 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import BatchEncoder, Json, start_quickly, with_shared_options
+from relvec.cli.options import FEW, BatchEncoder, Json, start_quickly, with_shared_options
 from relvec.cli.output import facts_table, show
 from relvec.errors import RelvecError, counted
 from relvec.io.tables import read_pairs_and_columns
-
-FEW = 200
-"""So many pairs are worth the wait for torch, which may find a GPU."""
 
 
 @dataclass(frozen=True)

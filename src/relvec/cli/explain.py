@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.options import BatchEncoder, Encoder, Json, start_quickly, with_shared_options
+from relvec.cli.options import FEW, BatchEncoder, Encoder, Json, start_quickly, with_shared_options
 from relvec.cli.output import Table, pair_json, show
 from relvec.errors import RelvecError
 from relvec.io.tables import TABLES, kind_of, read_pairs, tsv_cell
@@ -20,8 +20,13 @@ if TYPE_CHECKING:
 UNRELATED = 0.5
 """Below this probability of any relation at all, the answer is that there is none."""
 
+NOT_SHARED = 0.1
+"""Below this probability of the best relation, several pairs have none in common."""
+
+SHOWN = 0.01
+"""Less probable relations than this are not shown after the first."""
+
 SHOWN_EXAMPLES = 3
-FEW = 200
 
 COLUMNS = ("head", "tail", "relation", "probability", "related", "sentence")
 
@@ -62,11 +67,14 @@ def explain(
     names = [":".join(pair) for pair in query]
     value = {"pairs": names, "related": related, "relations": [_json(each) for each in found]}
     title = ", ".join(names)
-    if related < UNRELATED and not json:
-        guess = f"best guess {found[0].probability:.2f}: {said(found[0])}"
-        typer.echo(f"{title}: no relation that relvec knows ({guess})")
+    best = found[0]
+    is_common = len(query) == 1 or best.probability >= NOT_SHARED
+    if not json and (related < UNRELATED or not is_common):
+        none = "no relation that relvec knows" if is_common else "no relation in common that relvec knows"
+        typer.echo(f"{title}: {none} (best guess {best.probability:.2f}: {said(best)})")
         return
-    rows = [[said(each), each.relation, f"{each.probability:.2f}", _examples(each.examples)] for each in found]
+    shown = [each for each in found if each is best or each.probability >= SHOWN]
+    rows = [[said(each), each.relation, f"{each.probability:.2f}", _examples(each.examples)] for each in shown]
     show(json, value, Table(["in words", "relation", "probability", "as in"], rows, title))
 
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.embed import FEW
-from relvec.cli.options import BatchEncoder, Encoder, Json, PairsFile, with_shared_options
+from relvec.cli.options import FEW, BatchEncoder, Encoder, Json, PairsFile, with_shared_options
 from relvec.cli.output import facts_table, show
 from relvec.errors import RelvecError, counted
 from relvec.index.kinds import KINDS, check_kind

@@ -17,6 +17,9 @@ from relvec.model.backends import BACKENDS
 if TYPE_CHECKING:
     from relvec.model.relation_model import RelBERT
 
+FEW = 200
+"""From this many pairs on, it is worth waiting for torch, which may find a GPU."""
+
 
 def check_device(device: str | None) -> str | None:
     if device is not None and device.partition(":")[0] not in ("cpu", "cuda", "mps"):  # cuda:1 is one too

@@ -283,7 +283,9 @@ class RelBERT(ABC):
         probability of other relations of the catalogue, and of none.
         """
         pairs = [as_relation(query)] if is_single(query) else as_relations(query)
-        relation = pairs[0] if len(pairs) == 1 else self.prototype(pairs)
+        if len(pairs) > 1:
+            return self.catalogue.in_common(self.encode(pairs), top)
+        (relation,) = pairs
         said = None if isinstance(relation, Prototype) else relation
         return next(self.catalogue.explain([said], self.encode([relation]), top))
 

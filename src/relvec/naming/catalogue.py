@@ -19,6 +19,8 @@ from relvec.similarity import Vectors, normalized
 
 PAIRS_PER_STEP = 4096
 
+SMALLEST = 1e-9  # probability of a relation in a geometric mean
+
 NARROW = 0.6
 """If a pair is in an entry, how probable one of its relations must be to be said in its own sentence."""
 
@@ -151,6 +153,14 @@ class Catalogue:
                     self._explanation(pair, answer, float(names[at, answer] * related[at]), of_rows[at])
                     for answer in best[at].tolist()
                 ]
+
+    def in_common(self, vectors: Vectors, top: int = 5) -> list[Explanation]:
+        """The relations in which all pairs may stand; a probability is the geometric mean of those of the pairs."""
+        of_rows = self._of_rows(vectors)
+        of_pairs = self._summed(of_rows) * self.related(vectors)[:, None]
+        shared = np.exp(np.log(np.maximum(of_pairs, SMALLEST)).mean(axis=0))
+        best = np.argsort(-shared, kind="stable")[:top].tolist()
+        return [self._explanation(None, answer, float(shared[answer]), of_rows.mean(axis=0)) for answer in best]
 
     def _explanation(
         self, pair: Pair | None, answer: int, probability: float, of_rows: NDArray[np.float32]
