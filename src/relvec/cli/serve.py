@@ -26,11 +26,11 @@ def serve(
         list[str],
         _option("INDEX", "An index folder, or milvus: and its address, made by one of the models; may be repeated."),
     ] = [],  # noqa: B006
-    backend: Annotated[str, _option("BACKEND", "What computes: auto, torch, numpy ...")] = "auto",
+    backend: Annotated[str, _option("BACKEND", "What computes: auto, torch, onnx or numpy.")] = "auto",
     device: Annotated[
         str | None, _option("DEVICE", "cpu, cuda or mps; by default the fastest there is.", callback=check_device)
     ] = None,
-    dtype: Annotated[str, _option("DTYPE", "The precision: float32, float16 or bfloat16.")] = "float32",
+    dtype: Annotated[str, _option("DTYPE", "The precision: float32; or bfloat16 (torch) and int8 (onnx), faster and less exact.")] = "float32",
     max_pairs: Annotated[int, _option("MAX_PAIRS", "The most pairs of a request.", min=1)] = 256,
     max_bytes: Annotated[int, _option("MAX_BYTES", "The most bytes of a request.", min=1)] = 256 * 1024,
     queue_pairs: Annotated[int, _option("QUEUE_PAIRS", "The most pairs under way at once.", min=1)] = 4096,
