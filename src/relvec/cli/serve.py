@@ -30,7 +30,9 @@ def serve(
     device: Annotated[
         str | None, _option("DEVICE", "cpu, cuda or mps; by default the fastest there is.", callback=check_device)
     ] = None,
-    dtype: Annotated[str, _option("DTYPE", "The precision: float32; or bfloat16 (torch) and int8 (onnx), faster and less exact.")] = "float32",
+    dtype: Annotated[
+        str, _option("DTYPE", "The precision: float32; or bfloat16 (torch) and int8 (onnx), faster and less exact.")
+    ] = "float32",
     max_pairs: Annotated[int, _option("MAX_PAIRS", "The most pairs of a request.", min=1)] = 256,
     max_bytes: Annotated[int, _option("MAX_BYTES", "The most bytes of a request.", min=1)] = 256 * 1024,
     queue_pairs: Annotated[int, _option("QUEUE_PAIRS", "The most pairs under way at once.", min=1)] = 4096,
