@@ -80,7 +80,7 @@ def in_one_sentence(problem: str, fix: str, *kinds: type[Exception]) -> Iterator
     >>> with in_one_sentence("pairs.npz cannot be read", "write it again", KeyError, OSError):
     ...     {}["head"]
     Traceback (most recent call last):
-    relvec.errors.RelvecError: pairs.npz cannot be read ('head'); write it again.
+    relvec.errors.RelvecError: pairs.npz cannot be read (no 'head'); write it again.
     """
     try:
         yield
@@ -92,7 +92,8 @@ def in_one_sentence(problem: str, fix: str, *kinds: type[Exception]) -> Iterator
 
 def brief(error: Exception) -> str:
     """The first line of what an exception says, without a full stop."""
-    return str(error).strip().partition("\n")[0][:200].rstrip(".") or type(error).__name__
+    text = f"no {error}" if isinstance(error, KeyError) else getattr(error, "strerror", None) or str(error)
+    return text.strip().partition("\n")[0][:200].rstrip(".") or type(error).__name__
 
 
 def counted(number: int, noun: str) -> str:

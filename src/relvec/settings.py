@@ -88,11 +88,12 @@ def named_values(texts: Iterable[str], option: str = "--set") -> dict[str, str]:
     >>> named_values(["steps=80", "loss=triplet"])
     {'steps': '80', 'loss': 'triplet'}
     """
-    parts = {text: text.partition("=") for text in texts}
-    for text, (_, _, value) in parts.items():
-        if not value:
+    values = {}
+    for text in texts:
+        name, _, values[name] = text.partition("=")
+        if not values[name]:
             raise RelvecError(f"{option} {text} has no value; write {option} name=value.")
-    return {name: value for name, _, value in parts.values()}
+    return values
 
 
 DAMAGE = (KeyError, TypeError, ValueError, RelvecError)

@@ -7,7 +7,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import one_of
+from relvec.errors import RelvecError, one_of
 from relvec.pairs import Pair
 
 Vectors = NDArray[np.float32]
@@ -60,5 +60,7 @@ def ranked(items: Sequence[Item], scores: NDArray[np.floating], top: int | None 
     >>> ranked(["low", "high"], np.array([0.1, 0.9]))
     [Ranked(item='high', score=0.9), Ranked(item='low', score=0.1)]
     """
+    if top is not None and top < 1:
+        raise RelvecError(f"The best {top} cannot be found; ask for 1 or more.")
     order = np.argsort(-scores, kind="stable")[:top]
     return [Ranked(items[index], float(scores[index])) for index in order]

@@ -24,11 +24,11 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any
     return calls
 
 
-def test_one_file_of_one_commit_is_fetched(asked: list[dict[str, Any]]) -> None:
-    file = benchmark_file("analogy/u2/test.jsonl", "owner/questions", "dataset/u2/test.jsonl", revision="c0ffee")
+def test_only_the_wanted_file_is_fetched(asked: list[dict[str, Any]]) -> None:
+    file = benchmark_file("analogy/u2/test.jsonl", "owner/questions", "dataset/u2/test.jsonl")
     assert file.read_text() == "{}"
     (call,) = asked
-    assert (call["dataset"], call["revision"]) == ("owner/questions", "c0ffee")
+    assert call["dataset"] == "owner/questions"
     assert call["allow_patterns"] == ["dataset/u2/test.jsonl"]
 
 

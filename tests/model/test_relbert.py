@@ -245,6 +245,14 @@ class TestSolve:
             tiny.solve(self.STEM, [])
 
 
+@pytest.mark.parametrize("number", [0, -1])
+def test_fewer_than_one_result_or_pair_at_once_cannot_be_asked_for(tiny: TorchRelBERT, number: int) -> None:
+    with pytest.raises(RelvecError, match=f"The best {number} cannot be found; ask for 1 or more"):
+        tiny.rank(("Paris", "France"), [("cup", "tea")], top=number)
+    with pytest.raises(RelvecError, match=f"A batch of {number} pairs is impossible; use 1 or more"):
+        tiny.encode(PAIRS, batch_size=number)
+
+
 def test_completion_ranks_words_by_the_relation(tiny: TorchRelBERT) -> None:
     found = tiny.complete("Paris", "France", "Tokyo", ["tea", "Japan", "tea"])
     expected = tiny.rank(("Paris", "France"), [("Tokyo", "tea"), ("Tokyo", "Japan")])

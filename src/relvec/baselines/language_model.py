@@ -15,7 +15,6 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoTokenizer,
-    GgufConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
@@ -36,6 +35,7 @@ ModelKind = Literal["causal", "masked"]
 
 TOKENS_PER_BATCH = 1024
 TEXTS_PER_STEP = 1024
+PROBE_TEXTS = 100
 
 # Settings of a config that change no likelihood.
 NOT_DECISIVE = ("_name_or_path", "transformers_version", "architectures", "dtype")
@@ -95,6 +95,8 @@ class LanguageModel:
             is_causal = True
             network: PreTrainedModel
             tokenizer: PreTrainedTokenizerBase
+            from transformers import GgufConfig
+
             with _loading(path):
                 # Packed weights would compute in float32 whatever the dtype.
                 unpacked = {"gguf_file": path.name, "quantization_config": GgufConfig(dequantize=True)}
@@ -134,7 +136,8 @@ class LanguageModel:
     def _computed(self, texts: list[str]) -> list[Likelihood]:
         rows = self._rows(texts)
         # Some networks look back at the nearest tokens only, which the mask of a tree does not.
-        are_short = all(0 < len(row.tokens) <= TOKENS_PER_TREE for row in rows)
+        window = getattr(self._model.config, "sliding_window", None) or TOKENS_PER_TREE
+        are_short = all(0 < len(row.tokens) <= min(window, TOKENS_PER_TREE) for row in rows)
         return self._by_trees(rows) if are_short and self._reads_trees else self._by_batches(rows, len(texts))
 
     @cached_property
@@ -142,8 +145,8 @@ class LanguageModel:
         """Whether the network takes a position and a mask for each token, and says the same as without."""
         if not self.is_causal:
             return False
-        texts = [f"{head} is to {tail}" for head, tail in PROBES]
-        rows = self._rows([text + end for text in texts for end in (" as", " as this")])
+        head, tail = PROBES[0]  # as many texts as fill a tree: a network may not see far back in one
+        rows = self._rows([f"{head} is to {tail} as {number} is to" for number in range(PROBE_TEXTS)])
         try:
             by_trees = self._by_trees(rows)
         except (TypeError, ValueError, RuntimeError):

@@ -32,7 +32,7 @@ def unseen(
 ) -> None:
     """Train with and without a category, and compare.
 
-    The comparison is on lexical relation classification.     The same command again resumes an interrupted run.
+    The comparison is on lexical relation classification. The same command again resumes an interrupted run.
     """
     from relvec.training.recipe import Recipe
 

@@ -198,6 +198,8 @@ def classification(
         raise RelvecError("A baseline has no encoder to fine-tune; leave out --fine-tune, or give --model.")
     if lora and not fine_tune:
         raise RelvecError("--lora is for --fine-tune; add it, or leave out --lora.")
+    if fine_tune and not grid:
+        raise RelvecError("--no-grid is for the perceptron on frozen vectors; leave it out, or leave out --fine-tune.")
     from relvec.evaluation.classification import ClassificationTask
 
     fine_tuning = None

@@ -104,14 +104,18 @@ def info(
     opened = PairIndex.load(index)
     facts: dict[str, Any] = {"pairs": len(opened), "kind": opened.kind, "dimensions": opened.dim}
     facts |= {"model": opened.made_by.model, "fingerprint": opened.made_by.fingerprint}
-    labels: list[str] = []
+    labels: dict[str, list[str]] = {}
     if not is_milvus(index):
         meta = read_meta(index_folder(index))
         meta.check_files(index_folder(index), every=verify)
-        labels = opened.pairs.relations[1:]
+        labels = {"relations": opened.pairs.relations[1:]}
         size = meta.vectors_bytes + meta.pairs_bytes
-        facts |= {"relation_labels": len(labels), "bytes": size, "bytes_a_pair": round(size / meta.count, 1)}
-    show(json, {**facts, "relations": labels}, facts_table(facts, ("what", str(index or index_folder(index)))))
+        facts |= {
+            "relation_labels": len(labels["relations"]),
+            "bytes": size,
+            "bytes_a_pair": round(size / meta.count, 1),
+        }
+    show(json, {**facts, **labels}, facts_table(facts, ("what", str(index or index_folder(index)))))
 
 
 @app.command("import")

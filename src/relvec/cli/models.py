@@ -71,7 +71,7 @@ def merge(
         check_beside_base(model, output, "new model")
     loaded = [TorchRelBERT.from_pretrained(model, device="cpu") for model in models]
     job = job_of("merge", [model.fingerprint for model in loaded], lora)
-    _write_once(average(loaded), output, job, save)
+    _write_once(lambda: average(loaded), output, job, save)
 
 
 def export(
@@ -95,17 +95,18 @@ def export(
         from relvec.model.torch_backend import TorchRelBERT
 
         whole, save = TorchRelBERT.from_pretrained(model, device="cpu"), TorchRelBERT.save_int8
-    _write_once(whole, output, job_of("export", whole.fingerprint, onnx, int8), save)
+    _write_once(lambda: whole, output, job_of("export", whole.fingerprint, onnx, int8), save)
 
 
-def _write_once(model: Any, output: Path, job: str, save: Callable[[Any, Path], None]) -> None:
-    """Save the model that a job has made, unless it was saved before, and print its folder."""
+def _write_once(make: Callable[[], Any], output: Path, job: str, save: Callable[[Any, Path], None]) -> None:
+    """Make and save the model of a job, unless it was saved before, and print its folder."""
     from relvec.model.saving import finished_run
 
     with writing(output):
         if finished_run(output, job):
             typer.echo(f"{output} was finished before", err=True)
         else:
+            model = make()
             model.name = output.resolve().name
             model.training_record |= {"run": {"job": job}}
             save(model, output)

@@ -77,7 +77,7 @@ def fit_grid(
     # Small rates and large layers take longest: begun first, they leave no process idle at the end.
     missing = sorted((point for point in points if key_of[point] not in found), key=lambda each: (each[0], -each[1]))
     # joblib maps large arrays into every process instead of copying them.
-    parallel = Parallel(n_jobs=min(jobs or cpu_count(), len(points)), return_as="generator_unordered")
+    parallel = Parallel(n_jobs=min(jobs or cpu_count(), max(1, len(missing))), return_as="generator_unordered")
     with progress_bar(len(points), "Fitting classifiers", "fit", initial=len(found)) as bar:
         for point, result in parallel(delayed(_fit)(point, data, seed) for point in missing):
             cache.add_json({key_of[point]: result})

@@ -8,21 +8,19 @@ from relvec.hub.network import HubError, hub_snapshot
 from relvec.io.files import data_folder
 
 
-def dataset_folder(dataset: str, patterns: Sequence[str], revision: str | None = None) -> Path:
-    """The files of a dataset that match the patterns: of the commit `revision`, else the newest."""
+def dataset_folder(dataset: str, patterns: Sequence[str]) -> Path:
+    """The files of a dataset that match the patterns."""
     with in_one_sentence(f"There is no data {dataset} here", "check the name, or give a file", HubError):
-        return hub_snapshot(dataset, patterns, revision=revision, kind="dataset")
+        return hub_snapshot(dataset, patterns, kind="dataset")
 
 
-def benchmark_file(
-    path: str, dataset: str, hub_path: str, data_dir: str | Path | None = None, revision: str | None = None
-) -> Path:
+def benchmark_file(path: str, dataset: str, hub_path: str, data_dir: str | Path | None = None) -> Path:
     """The file `path` below the data folder, or `hub_path` of a dataset of the hub."""
     folder = data_folder(data_dir)
     if folder is not None and (folder / path).is_file():
         return folder / path
     try:
-        file = dataset_folder(dataset, [hub_path], revision) / hub_path
+        file = dataset_folder(dataset, [hub_path]) / hub_path
     except RelvecError:
         file = Path()
     if not file.is_file():

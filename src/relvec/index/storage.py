@@ -127,7 +127,10 @@ def _opened(folder: Path, meta: IndexMeta, mapped: bool) -> Stored:
                 raise OSError(f"it should have {size:,} bytes")
     meta.check_files(folder)
     vectors = VectorStore.read(meta.vectors_file(folder), KINDS[meta.kind], mapped=mapped)
-    return meta, vectors, PairVocabulary.read(meta.pairs_file(folder))
+    pairs = PairVocabulary.read(meta.pairs_file(folder))
+    if not len(vectors) == len(pairs) == meta.count or vectors.dim != meta.dim:
+        raise RelvecError(f"The files in {folder} do not fit each other; {REBUILD}.")
+    return meta, vectors, pairs
 
 
 @contextmanager

@@ -241,8 +241,9 @@ def _filled(lines: list[str], name: str) -> Iterator[tuple[str, str]]:
 def _json(line: str, where: str = "") -> Any:
     try:
         return json.loads(line)
-    except json.JSONDecodeError as error:
-        raise RelvecError(f"{where}not JSON ({error.msg}); write one object or list a line.") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        reason = getattr(error, "msg", "nested too deep")
+        raise RelvecError(f"{where}not JSON ({reason}); write one object or list a line.") from error
 
 
 def _words(where: str, pair: Pair) -> Row:

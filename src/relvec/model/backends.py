@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,7 @@ class UnsupportedModelError(Exception):
 
 def has_gpu() -> bool:
     """Whether torch is there and would compute on a GPU."""
-    if not BACKENDS["torch"].is_installed:
+    if not BACKENDS["torch"].is_installed or version("torch").endswith("+cpu"):  # whose import takes time and memory
         return False
     import torch
 

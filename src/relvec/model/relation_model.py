@@ -200,6 +200,8 @@ class RelBERT(ABC):
         >>> model.encode([("Paris", "France"), ("Tokyo", "Japan")], normalize=True).shape
         (2, 16)
         """
+        if batch_size < 1:
+            raise RelvecError(f"A batch of {batch_size} pairs is impossible; use 1 or more.")
         relations = _as_list(pairs)
         distinct = list(dict.fromkeys(pair for relation in relations for pair in _pairs_of(relation)))
         encoded = self._encode_distinct(distinct, batch_size, truncate, show_progress)

@@ -126,6 +126,7 @@ class _Request:
         self.guard, self.scope, self._receive, self._send = guard, scope, receive, send
         self.started = time.perf_counter()
         self.status = 0
+        self.is_cut_off = False
         self.body: bytes | None = None
         self.state: MutableMapping[str, Any] = scope.setdefault("state", {})
 
@@ -151,6 +152,7 @@ class _Request:
 
     async def _refuse(self, refusal: RefusedError) -> None:
         if self.status:  # the answer has begun; all that can be done is to break it off
+            self.is_cut_off = True
             raise ConnectionAbortedError(str(refusal))
         async with asyncio.timeout(self.guard.timeout_seconds):
             await refusal.response()(self.scope, self._receive, self.send)
@@ -196,8 +198,8 @@ class _Request:
         metrics = self.guard.metrics
         metrics.requests.labels(path, str(self.status)).inc()
         metrics.request_seconds.labels(path).observe(seconds)
-        if self.status >= 400:
-            metrics.failures.labels(TYPES.get(self.status, "server_error")).inc()
+        if self.status >= 400 or self.is_cut_off:
+            metrics.failures.labels("cut_off" if self.is_cut_off else TYPES.get(self.status, "server_error")).inc()
         told = {
             "method": self.scope["method"],
             "path": path,
@@ -205,6 +207,8 @@ class _Request:
             "milliseconds": round(1000 * seconds, 1),
             "pairs": pairs,
         }
+        if self.is_cut_off:
+            told["cut_off"] = True
         if self.guard.log_words:
             told["body"] = (self.body or b"").decode("utf-8", "replace")
         log.info("request", extra={"told": told})

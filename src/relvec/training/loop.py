@@ -29,7 +29,13 @@ VERSION = 2  # of what a run stores
 
 Schedule = Literal["linear", "constant", "cooldown"]
 LOOP_SETTINGS = {
-    *("evaluate_every", "learning_rate", "warmup_steps", "schedule", "weight_decay", "max_gradient_norm", "patience")
+    "evaluate_every",
+    "learning_rate",
+    "warmup_steps",
+    "schedule",
+    "weight_decay",
+    "max_gradient_norm",
+    "patience",
 }
 """The settings of a run that the loop takes by their own names."""
 NamedScores = dict[str, float]
