@@ -175,7 +175,7 @@ def test_a_first_save_that_was_killed_can_be_made_again(tiny: RelBERT, tmp_path:
         (tmp_path / name).write_text("")
     PairIndex.of(tiny, PAIRS).save(tmp_path)
     kept = sorted(file.name for file in tmp_path.iterdir() if file.name != "lock")
-    assert kept == ["meta.json", "pairs-2.npz", "vectors-2.faiss"]
+    assert kept == ["meta.json", "pairs-1.npz", "vectors-1.faiss"]
 
 
 def test_a_save_within_an_editing_block_is_one_sentence(folder: Path) -> None:

@@ -150,7 +150,7 @@ def write_folder(
     folder: Path, vectors: VectorStore, pairs: PairVocabulary, made_by: ModelCheck, job: str = ""
 ) -> IndexMeta:
     """Write the next version; call it inside `writing_index`."""
-    version = 1 + max((_version(file) for file in folder.glob("vectors-*.faiss")), default=0)
+    version = _next_version(folder)
     files = folder / f"vectors-{version}.faiss", folder / f"pairs-{version}.npz"
     for file, write in zip(files, (vectors.write, pairs.write), strict=True):
         with written_whole(file) as path:
@@ -176,6 +176,9 @@ def write_folder(
     return meta
 
 
-def _version(file: Path) -> int:
-    digits = file.stem.partition("-")[2]
-    return int(digits) if digits.isdecimal() else 0
+def _next_version(folder: Path) -> int:
+    """By what readers see: files of the next version, left by a killed writer, are written again."""
+    try:
+        return read_meta(folder).version + 1
+    except RelvecError:
+        return 1
