@@ -93,7 +93,7 @@ def in_one_sentence(problem: str, fix: str, *kinds: type[Exception]) -> Iterator
 def brief(error: Exception) -> str:
     """The first line of what an exception says, without a full stop."""
     text = f"no {error}" if isinstance(error, KeyError) else getattr(error, "strerror", None) or str(error)
-    return text.strip().partition("\n")[0][:200].rstrip(".") or type(error).__name__
+    return text.strip().partition("\n")[0][:120].rstrip(".") or type(error).__name__
 
 
 def counted(number: int, noun: str) -> str:
