@@ -21,6 +21,8 @@ _OUT_OF_MEMORY = ("allocate memory", "out of memory", "bad_alloc", "bad allocati
 _FIXES = {errno.ENAMETOOLONG: "shorten the name", errno.ENOSPC: "free space, or choose another place"}
 _UsageError: Any = typer.BadParameter.__bases__[0]  # it has no public name, and typer has its own or click's
 
+_LONGEST_SENTENCE = 280
+
 COMMANDS = {
     "explain": "explain",
     "relations": "explain",
@@ -111,7 +113,7 @@ def main() -> None:
         if sentence is None:
             raise
         if sentence:
-            typer.secho(f"relvec: {sentence}", fg="red", err=True)
+            typer.secho(f"relvec: {shortened(sentence)}", fg="red", err=True)
         sys.exit(2)
 
 
@@ -180,3 +182,13 @@ def _together(found: list[UnknownWordsWarning]) -> UnknownWordsWarning:
     if len(found) == 1:
         return found[0]
     return UnknownWordsWarning(list(dict.fromkeys(pair for each in found for pair in each.pairs)), found[0].word)
+
+
+def shortened(sentence: str) -> str:
+    """A sentence with its middle left out, if a user's own text makes it longer than a screen.
+
+    >>> len(shortened("a" * 10_000_000 + "; shorten it."))
+    280
+    """
+    half = _LONGEST_SENTENCE // 2
+    return sentence if len(sentence) <= _LONGEST_SENTENCE else f"{sentence[: half - 3]} ... {sentence[2 - half :]}"
