@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from relvec.errors import RelvecError, in_one_sentence, needed_for
-from relvec.io.files import GZIP_START, expanded, readable, written_whole
+from relvec.io.files import GZIP_START, expanded, reading, written_whole
 from relvec.io.tables import TABLES, kind_of
 
 SECONDS_TO_ANSWER = 10
@@ -40,7 +40,8 @@ def filesystem(address: str) -> tuple[Any, str]:
 
 @contextmanager
 def _reading(address: str) -> Iterator[tuple[Any, str]]:
-    with readable(address):
+    # an unknown protocol, or a file that is no parquet, is a ValueError
+    with in_one_sentence(f"Cannot read {address}", "check the address", ValueError), reading(address):
         yield filesystem(address)
 
 

@@ -44,7 +44,7 @@ def unpacked(path: Path) -> Iterator[tuple[io.BufferedReader, io.FileIO]]:
     ...     stream.read()
     b'tea'
     """
-    with readable(path), io.FileIO(path) as file:
+    with reading(path), io.FileIO(path) as file:
         raw: io.BufferedReader = io.BufferedReader(file, READ_BYTES)
         is_packed = raw.peek(2).startswith(GZIP_START)
         yield io.BufferedReader(gzip.GzipFile(fileobj=raw), READ_BYTES) if is_packed else raw, file
@@ -78,21 +78,19 @@ def checksum(path: Path) -> str:
     >>> checksum(Path("words.txt"))[:8]
     'a9f74d1e'
     """
-    with readable(path), path.open("rb") as file:
+    with reading(path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
-def readable(address: str | Path) -> Iterator[None]:
+def reading(address: str | Path) -> Iterator[None]:
     """Around code that reads a file: if that fails, the error names the file."""
     try:
         yield
-    except RelvecError:
-        raise
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise RelvecError(f"{address} is no whole gzip file ({error}); pack or download it again.") from error
-    except (OSError, ValueError) as error:  # an unknown protocol, or no parquet, is a ValueError
-        reason = getattr(error, "strerror", None) or error
+    except OSError as error:
+        reason = error.strerror or error
         raise RelvecError(f"Cannot read {address}: {reason}; check the path and your rights there.") from error
 
 

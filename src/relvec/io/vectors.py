@@ -129,8 +129,11 @@ def _write_word2vec(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Co
     with path.open("wb") as file:
         file.write(f"{len(pairs)} {rows(0, 1).shape[1]}\n".encode())
         for pair, vector in _paired(pairs, rows):
-            text = " ".join(f"{number:.9g}" for number in vector) if is_text else ""
-            file.write(b"%s %s\n" % (key_of(pair).encode(), text.encode() or vector.astype("<f4").tobytes()))
+            if is_text:
+                numbers = " ".join(f"{number:.9g}" for number in vector).encode()
+            else:
+                numbers = vector.astype("<f4").tobytes()
+            file.write(key_of(pair).encode() + b" " + numbers + b"\n")
 
 
 def _read_npz(path: Path) -> PairFile:

@@ -10,7 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from relvec.data.rated import RatedRelation, check_relations
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, brief
 from relvec.io.files import expanded, written_whole
 from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.settings import PromptSettings
@@ -92,7 +92,8 @@ def check_room(model: TorchRelBERT, lengths: Lengths, relations: Sequence[RatedR
     try:
         prompted.token_ids([pair for relation in relations for pair in relation.pairs])
     except RelvecError as error:
-        raise RelvecError(f"The lengths {lengths} are too many for {model.name}; give fewer --lengths.") from error
+        problem = f"The lengths {lengths} are too many for {model.name} ({brief(error)})"
+        raise RelvecError(f"{problem}; give fewer --lengths.") from error
 
 
 def _all_masks(lengths: Lengths) -> Template:
