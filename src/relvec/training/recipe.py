@@ -46,6 +46,10 @@ class Recipe(Settings):
         False, "without triples: reverse all pairs of an asymmetric relation half of the time"
     )
     parents: bool = setting(False, "without triples: use categories of several relations as relations, too")
+    teacher: Place = setting("", "a relation model whose similarities between pairs are learned too")
+    teacher_weight: float = setting(1.0, "with a teacher: how much its similarities count beside the loss", gt=0)
+    unlabelled: Texts = setting(list, "with a teacher: a file of pairs without relations to learn its similarities on")
+    unlabelled_per_batch: int = setting(0, "with a teacher: unlabelled pairs in a step", ge=0)
     triples_per_batch: int = setting(16, "with triples: triples in a step; in-batch triples are added to them", ge=2)
 
     lora_rank: int = setting(16, "the rank of the adapter; 0 trains all weights", "--lora", ge=0, le=4096)
@@ -95,6 +99,8 @@ class Recipe(Settings):
             raise RelvecError("The run has no steps; set steps or epochs above 0.")
         if self.base_dtype != "float32" and not self.lora_rank:
             raise RelvecError(f"base_dtype is {self.base_dtype}, too coarse to train; set lora_rank above 0.")
+        if self.unlabelled and not self.teacher:
+            raise RelvecError("Unlabelled pairs are learned from a teacher; set teacher, or leave them out.")
         if self.frozen_layers and self.lora_rank:
             raise RelvecError("frozen_layers is for training all weights; set lora_rank to 0, or freeze none.")
         return self

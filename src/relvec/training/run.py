@@ -1,5 +1,6 @@
 """From a recipe to a trained model, and what a run will cost."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from accelerate.state import PartialState
@@ -16,7 +17,10 @@ from relvec.data.rated import RatedRelation, check_relations, exclude, split
 from relvec.data.sources import DEFAULT_SOURCE, load
 from relvec.errors import RelvecError
 from relvec.io.files import expanded
+from relvec.io.tables import read_pairs
 from relvec.model.adapter import as_folder
+from relvec.model.cached_vectors import ModelVectors
+from relvec.model.relation_model import RelBERT
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.prompts import Template
@@ -25,6 +29,7 @@ from relvec.training.loop import Course
 from relvec.training.losses import LOSSES
 from relvec.training.recipe import Recipe
 from relvec.training.samplers import with_parents
+from relvec.training.teacher import Teacher
 from relvec.training.trainer import Trainer
 
 
@@ -83,8 +88,19 @@ def make_trainer(recipe: Recipe, output: str | Path, data_dir: str | Path | None
         device="cpu",
         dtype=recipe.base_dtype,
     )
-    excluded = excluded_keys(recipe, data_dir) if recipe.scrambled_negatives_per_relation else ()
-    return Trainer(model, train, valid, recipe, output, excluded)
+    makes_pairs = recipe.scrambled_negatives_per_relation or recipe.unlabelled
+    excluded = excluded_keys(recipe, data_dir) if makes_pairs else set()
+    return Trainer(model, train, valid, recipe, output, excluded, make_teacher(recipe, excluded))
+
+
+def make_teacher(recipe: Recipe, excluded: Collection[Pair] = ()) -> Teacher | None:
+    """The teacher of a recipe, if it has one; no unlabelled pair has an `excluded` key."""
+    if not recipe.teacher:
+        return None
+    unlabelled = [pair for path in recipe.unlabelled for pair in read_pairs(path)]
+    fair = [pair for pair in dict.fromkeys(unlabelled) if inflected(pair) not in excluded]
+    model = RelBERT.from_pretrained(recipe.teacher, dtype=recipe.base_dtype)
+    return Teacher(ModelVectors(model), recipe.teacher_weight, fair, recipe.unlabelled_per_batch, recipe.seed)
 
 
 def with_prompt(recipe: Recipe) -> tuple[Recipe, Template]:

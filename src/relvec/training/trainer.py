@@ -33,13 +33,17 @@ from relvec.training.losses import LOSSES, make_loss
 from relvec.training.model_training import ModelTraining
 from relvec.training.recipe import Recipe, recipe_record
 from relvec.training.samplers import RelationBatches, Scrambler, TripleBatches, validation_batch
+from relvec.training.teacher import Teacher
 
 LOGS_NAME = "logs"
 VALID_LOSS = "valid loss"
 
 
 class Trainer(ModelTraining):
-    """Fine-tunes a RelBERT on relations; see `Recipe` for the choices. No scrambled negative has an `excluded` key."""
+    """Fine-tunes a RelBERT on relations and, if there is one, on the similarities of a teacher; see `Recipe`.
+
+    No scrambled negative has an `excluded` key.
+    """
 
     model: TorchRelBERT
     score = VALID_LOSS
@@ -52,9 +56,10 @@ class Trainer(ModelTraining):
         recipe: Recipe,
         output: str | Path,
         excluded: Collection[Pair] = (),
+        teacher: Teacher | None = None,
     ) -> None:
         output = expanded(output)
-        self.model, self.base, self.recipe = model, recipe.base, recipe
+        self.model, self.base, self.recipe, self.teacher = model, recipe.base, recipe, teacher
         self.relations, self.valid = train, valid
         self._language_model = model.language_model or recipe.base
         check_beside_base(recipe.base, output, "adapter" if recipe.lora_rank else "training")
@@ -76,7 +81,8 @@ class Trainer(ModelTraining):
         every = math.ceil(len(train) / recipe.validation_relations) if recipe.validation_relations else 1
         self.validation = validation_batch(train[::every], valid[::every]).to(device)
         freeze_layers(model, recipe.frozen_layers)
-        job = job_of(recipe, model.fingerprint, list(train), list(valid))
+        taught_by = (teacher.vectors.fingerprint, list(teacher.unlabelled)) if teacher else ()
+        job = job_of(recipe, model.fingerprint, list(train), list(valid), *taught_by)
         torch.manual_seed(recipe.seed)
         self.adapter = add_lora(model.encoder, recipe.lora_rank)
         super().__init__(
@@ -91,7 +97,9 @@ class Trainer(ModelTraining):
         model, accelerator = self.model, self.accelerator
         model.encoder.train(self.recipe.dropout)
         batch = self.sampler(step - 1).to(accelerator.device)
-        token_ids = model.token_ids(batch.pairs)
+        added = self.teacher.added_pairs(step) if self.teacher else []
+        pairs = list(dict.fromkeys((*batch.pairs, *added)))
+        token_ids = model.token_ids(pairs)
         share = math.ceil(len(token_ids) / accelerator.num_processes)
         chunks = list(torch.arange(len(token_ids)).split(min(self.recipe.pairs_per_forward, share)))
         mine = range(accelerator.process_index, len(chunks), accelerator.num_processes)
@@ -99,7 +107,7 @@ class Trainer(ModelTraining):
 
         def loss(vectors: Tensor) -> Tensor:
             value: Tensor = self.loss(vectors[batch.row], batch)
-            return value
+            return value + self.teacher.loss(vectors, pairs) if self.teacher else value
 
         def encoded(chunk: int) -> Tensor:
             torch.manual_seed(seed + chunk)  # both passes must drop the same units
