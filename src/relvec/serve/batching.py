@@ -209,7 +209,7 @@ class Batcher:
         return batch
 
     def _batch_of(self, ready: Sequence[_Waiting]) -> list[_Waiting]:
-        """A worker's share, the nearest lengths first; a batch that is half full ends where the length changes."""
+        """A worker's share, the nearest lengths first; a batch a quarter full ends where the length changes."""
         batch: list[_Waiting] = []
         if ready:
             self._turn = max(self._turn, ready[0].turn)
@@ -217,7 +217,7 @@ class Batcher:
             size, length = min(share, self._batching.size), ready[0].length
             looked_at = ready[: LOOKED_AT * self._batching.size]
             for each in sorted(looked_at, key=lambda each: abs(each.length - length))[:size]:
-                if 2 * len(batch) >= self._batching.size and each.length != batch[-1].length:
+                if 4 * len(batch) >= self._batching.size and each.length != batch[-1].length:
                     break
                 batch.append(each)
         return batch
