@@ -201,6 +201,20 @@ def test_a_canary_does_not_wait_for_a_busy_worker(shared_batcher: Batcher, watch
     assert shared_batcher.submit([("slow", "pair")], is_canary=True).result(20).shape == (1, 16)
 
 
+def test_a_request_that_fails_in_two_workers_stops_neither(shared_batcher: Batcher, watched: Any) -> None:
+    watched.may_go_on.clear()
+    bad = shared_batcher.submit([("poison", str(number)) for number in range(16)])
+    wait_for_batches(watched, 2)
+    watched.may_go_on.set()
+    with pytest.raises(MemoryError):
+        bad.result(20)
+    watched.may_go_on.clear()
+    good = shared_batcher.submit([("cup", str(number)) for number in range(16)])
+    wait_for_batches(watched, 6)  # each of the two once with its request alone
+    watched.may_go_on.set()
+    assert good.result(20).shape == (16, 16)
+
+
 def test_closing_waits_for_all_workers(shared_batcher: Batcher, watched: Any) -> None:
     watched.may_go_on.clear()
     futures = [shared_batcher.submit([(head, tail)]) for head in WORDS for tail in WORDS]

@@ -47,12 +47,30 @@ class Batching:
 
 @dataclass
 class _Job:
-    """The pairs of one request: their vectors so far, and how many are missing."""
+    """The pairs of one request: their vectors so far, and how many are missing; several workers may encode them."""
 
     vectors: Vectors
     missing: int
+    has_failed: bool = False
     future: Future[Vectors] = field(default_factory=Future)
     since: float = field(default_factory=time.perf_counter)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def put(self, row: int, vector: Vectors) -> None:
+        """Take a vector, and answer once nothing is missing."""
+        with self.lock:
+            self.vectors[row] = vector
+            self.missing -= 1
+            is_complete = self.missing == 0
+        if is_complete and self.future.set_running_or_notify_cancel():
+            self.future.set_result(self.vectors)
+
+    def fail(self, error: Exception) -> None:
+        """Answer with an error, the first if there are several."""
+        with self.lock:
+            is_first, self.has_failed = not self.has_failed, True
+        if is_first and self.future.set_running_or_notify_cancel():
+            self.future.set_exception(error)
 
 
 @dataclass(order=True)
@@ -70,11 +88,7 @@ class _Waiting:
         return self.turn == CANARY_TURN
 
     def answer(self, vector: Vectors) -> None:
-        """Give its request the vector, and the request all that it asked for once nothing is missing."""
-        self.job.vectors[self.row] = vector
-        self.job.missing -= 1
-        if self.job.missing == 0 and self.job.future.set_running_or_notify_cancel():
-            self.job.future.set_result(self.job.vectors)
+        self.job.put(self.row, vector)
 
 
 class KeptVectors:
@@ -193,7 +207,9 @@ class Batcher:
             while True:
                 self._changed.wait_for(lambda: self._is_closed or any(map(self._is_ready, self._queue)))
                 if len(self._queue) < size and not self._is_closed:
-                    self._changed.wait_for(lambda: len(self._queue) >= size, self._batching.wait_seconds)
+                    since = min(each.job.since for each in self._queue)
+                    left = since + self._batching.wait_seconds - time.perf_counter()
+                    self._changed.wait_for(lambda: len(self._queue) >= size, left)
                 self._queue = sorted(each for each in self._queue if not self._is_settled(each))
                 ready = [each for each in self._queue if self._is_ready(each)]
                 if ready or self._is_closed:
@@ -251,5 +267,4 @@ class Batcher:
         try:
             self._encode(batch)
         except Exception as error:
-            if job.future.set_running_or_notify_cancel():
-                job.future.set_exception(error)
+            job.fail(error)
