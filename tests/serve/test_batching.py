@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,17 @@ def test_every_request_gets_the_vectors_that_encode_gives(shared_batcher: Batche
         found = list(clients.map(lambda pairs: shared_batcher.submit(pairs).result(20), requests * 3))
     for pairs, vectors in zip(requests * 3, found, strict=True):
         np.testing.assert_allclose(vectors, model.encode(pairs), atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "onnx", "torch"])
+@pytest.mark.parametrize("size", [1, 5, 64])
+def test_every_backend_encodes_in_its_workers(tiny_folders: Callable[[str], Path], backend: str, size: int) -> None:
+    model = RelBERT.from_pretrained(tiny_folders("mpnet"), backend=backend)
+    batcher = Batcher(model, Metrics(), Batching(size, wait_seconds=0.003))
+    pairs = [(head, tail) for head in WORDS for tail in WORDS]
+    found = batcher.submit(pairs).result(20)
+    batcher.close()
+    np.testing.assert_allclose(found, model.encode(pairs), atol=1e-5)
 
 
 def test_the_library_reaches_the_queue_through_the_shared_model(batcher: Batcher, model: RelBERT, watched: Any) -> None:
