@@ -19,9 +19,10 @@ from relvec import RelBERT, RelvecError
 from relvec.hub.catalogue import BUNDLED_MODELS
 from relvec.index.pair_index import PairIndex
 from relvec.model.adapter import WEIGHTS_NAME
-from relvec.model.backends import candidates, thread_count
+from relvec.model.backends import candidates
 from relvec.model.numpy_backend.model import NumpyRelBERT
 from relvec.model.numpy_backend.transformer import ARCHITECTURES
+from relvec.model.threads import thread_count
 from relvec.model.torch_backend import TorchRelBERT
 
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("cats", "dogs")]

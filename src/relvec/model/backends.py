@@ -1,6 +1,5 @@
 """The one place that picks what computes a model's vectors: torch, or without it numpy or ONNX Runtime."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -69,12 +68,6 @@ STATIC_KIND = "relvec-static"
 STATIC = Backend("static", "models without a language model", "relvec.model.static_model", "StaticRelBERT")
 
 DTYPES = ("float32", "float16", "bfloat16", "int8")
-
-
-def thread_count() -> int:
-    """How many threads encode without torch: what OMP_NUM_THREADS says, as torch understands it, else all cores."""
-    wanted = os.environ.get("OMP_NUM_THREADS", "")
-    return int(wanted) if wanted.isdecimal() else os.cpu_count() or 1
 
 
 class UnsupportedModelError(Exception):

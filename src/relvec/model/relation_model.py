@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from relvec.errors import RelvecError, UnknownWordsWarning, one_of
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.model.backends import DTYPES, UnsupportedModelError, candidates
+from relvec.model.threads import thread_count
 from relvec.pairs import Pair, Prototype, Relation, as_relation, as_relations, as_word, is_single, turned
 from relvec.pooling import check_pooling
 from relvec.progress import progress_bar
@@ -152,6 +153,11 @@ class RelBERT(ABC):
     @abstractmethod
     def fingerprint(self) -> str:
         """A checksum of all that decides the vectors: prompt, pooling, tokens, network and weights."""
+
+    @property
+    def workers(self) -> int:
+        """How many threads may each encode a batch of their own at once, if the model starts no threads itself."""
+        return thread_count()
 
     @abstractmethod
     def token_ids(self, pairs: Sequence[Pair], truncate: bool = False) -> list[list[int]]:

@@ -15,11 +15,12 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from relvec.errors import RelvecError, UnknownWordsWarning, in_one_sentence
-from relvec.model.backends import STATIC_KIND, thread_count
+from relvec.model.backends import STATIC_KIND
 from relvec.model.numpy_backend.weights import TensorFile
 from relvec.model.quantization import quantized
 from relvec.model.relation_model import RelBERT
 from relvec.model.stored import StoredModel
+from relvec.model.threads import one_blas_thread, thread_count
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors
@@ -160,12 +161,10 @@ class StaticRelBERT(RelBERT):
             vectors[step] = self._network(words[heads[step]], words[tails[step]])
             return len(vectors[step])
 
-        from threadpoolctl import threadpool_limits
-
         starts = range(0, len(pairs), PAIRS_PER_THREAD)
         with (
             progress_bar(len(pairs), "Encoding", show=show_progress) as bar,
-            threadpool_limits(1, "blas"),  # threads within a product would wait for ours
+            one_blas_thread,
             ThreadPoolExecutor(thread_count()) as pool,
         ):
             for done in pool.map(fill, starts):

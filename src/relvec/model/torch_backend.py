@@ -134,6 +134,10 @@ class TorchRelBERT(PromptedRelBERT):
         return self.encoder.dtype
 
     @property
+    def workers(self) -> int:
+        return 1  # torch has threads of its own, which also share a single pair
+
+    @property
     def fingerprint(self) -> str:
         decisive = self._beside_the_weights(self.tokenizer.get_vocab(), self.encoder.config.to_dict())
         digest = hashlib.sha256(decisive.encode())

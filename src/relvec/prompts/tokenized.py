@@ -57,6 +57,7 @@ class TokenizedTemplate:
         self._tokenizer = tokenizer
         self._prefix, self._suffix = self._special_tokens()
         self._specials = self._special_pattern()
+        self._of_nothing: dict[str, TokenIds] = {}  # of a piece without its words; asked for at every pair
         if template.tokens is not None:
             self._pieces = self._pieces_of_tokens(template.tokens)
         else:
@@ -94,7 +95,9 @@ class TokenizedTemplate:
         filled = [fill_slots(piece, pair) for pair in pairs]
         distinct = list(dict.fromkeys(filled))
         ids = dict(zip(distinct, self._tokenize(distinct), strict=True))
-        (nothing,) = self._tokenize([fill_slots(piece, ("", ""))])
+        if piece not in self._of_nothing:
+            (self._of_nothing[piece],) = self._tokenize([fill_slots(piece, ("", ""))])
+        nothing = self._of_nothing[piece]
         for text, tokens in ids.items():
             if tokens == nothing and self._tokenizer.unk_token_id not in tokens:
                 raise RelvecError(f"{text.strip()!r} has no token in this model's vocabulary; leave that word out.")

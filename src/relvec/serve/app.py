@@ -1,6 +1,5 @@
 """The application: its endpoints, and what each does."""
 
-import asyncio
 import base64
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -24,6 +23,7 @@ from relvec.index.pair_index import RERANKED
 from relvec.naming import Catalogue
 from relvec.pairs import Pair
 from relvec.serve import schemas
+from relvec.serve.answers import Answers
 from relvec.serve.chart import chart
 from relvec.serve.errors import HANDLERS, RefusedError, documented
 from relvec.serve.limits import Admission, Guard
@@ -57,6 +57,7 @@ class Service:
     def __init__(self, models: Models, limits: Limits, metrics: Metrics) -> None:
         self.models, self.limits, self.metrics = models, limits, metrics
         self.admission = Admission(limits.queue_pairs)
+        self._answers = Answers[Vectors]()
         self._threads: anyio.CapacityLimiter | None = None
 
     def admit(self, request: Request, field: str, given: int, *, encoded: int | None = None) -> None:
@@ -75,7 +76,7 @@ class Service:
             future = served.batcher.submit(pairs)
         except RelvecError as error:
             raise self._bad_pair(served, pairs, field) from error
-        return await asyncio.wrap_future(future)
+        return await self._answers.of(future)
 
     @staticmethod
     def _bad_pair(served: Served, pairs: Sequence[Pair], field: str) -> RefusedError:

@@ -1,7 +1,8 @@
 """Pairs of requests in flight at once are encoded together.
 
-One thread encodes for a model. While it works, pairs of other requests gather; what has gathered is the next batch, so
-that many clients with a pair each reach nearly the rate of one client with all of them.
+A model has a worker for each core, and each worker a batch of its own. While they work, pairs of other requests gather;
+what has gathered is the next batch, so that many clients with a pair each reach nearly the rate of one client with all
+of them. No worker waits for another: while one gives its answers, the others encode.
 """
 
 import copy
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from relvec.model.relation_model import RelBERT
+from relvec.model.threads import one_thread, thread_count
 from relvec.pairs import Pair
 from relvec.serve.metrics import Metrics
 from relvec.similarity import Vectors
@@ -22,13 +24,17 @@ from relvec.similarity import Vectors
 LOOKED_AT = 4
 """Among how many batches of waiting pairs those of one length are looked for."""
 
+PAIRS_PER_WORKER = 8
+"""With fewer, a batch is not shared out: reading the weights takes most of its time."""
+
 KEPT_VECTORS = 8192
 """Vectors of the latest pairs, which are not encoded again: 25 MB at 768 dimensions."""
 
 CANARY_TURN = -1
 """Before all others."""
 
-_encoding = threading.Lock()  # models take turns: each uses all cores
+_cores = threading.Semaphore(thread_count())  # the workers of all models share them
+_all_cores = threading.Lock()  # a lone worker's model uses all: such models take turns
 
 
 @dataclass(frozen=True)
@@ -41,12 +47,30 @@ class Batching:
 
 @dataclass
 class _Job:
-    """The pairs of one request: their vectors so far, and how many are missing."""
+    """The pairs of one request: their vectors so far, and how many are missing; several workers may encode them."""
 
     vectors: Vectors
     missing: int
+    has_failed: bool = False
     future: Future[Vectors] = field(default_factory=Future)
     since: float = field(default_factory=time.perf_counter)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def put(self, row: int, vector: Vectors) -> None:
+        """Take a vector, and answer once nothing is missing."""
+        with self.lock:
+            self.vectors[row] = vector
+            self.missing -= 1
+            is_complete = self.missing == 0
+        if is_complete and self.future.set_running_or_notify_cancel():
+            self.future.set_result(self.vectors)
+
+    def fail(self, error: Exception) -> None:
+        """Answer with an error, the first if there are several."""
+        with self.lock:
+            is_first, self.has_failed = not self.has_failed, True
+        if is_first and self.future.set_running_or_notify_cancel():
+            self.future.set_exception(error)
 
 
 @dataclass(order=True)
@@ -64,11 +88,7 @@ class _Waiting:
         return self.turn == CANARY_TURN
 
     def answer(self, vector: Vectors) -> None:
-        """Give its request the vector, and the request all that it asked for once nothing is missing."""
-        self.job.vectors[self.row] = vector
-        self.job.missing -= 1
-        if self.job.missing == 0 and self.job.future.set_running_or_notify_cancel():
-            self.job.future.set_result(self.job.vectors)
+        self.job.put(self.row, vector)
 
 
 class KeptVectors:
@@ -102,19 +122,24 @@ class KeptVectors:
 
 
 class Batcher:
-    """The queue of a model, and the thread that empties it."""
+    """The queue of a model, and the workers that empty it."""
 
     def __init__(self, model: RelBERT, metrics: Metrics, batching: Batching) -> None:
         self.model = model
         self._metrics = metrics
         self._batching = batching
         self._queue: list[_Waiting] = []
+        self._under_way: set[Pair] = set()
         self._turn = 0
         self._kept = KeptVectors(KEPT_VECTORS, model.dim)
         self._changed = threading.Condition()
         self._is_closed = False
-        self._thread = threading.Thread(target=self._run, name=f"encode {model.name}", daemon=True)
-        self._thread.start()
+        self._workers = [
+            threading.Thread(target=self._run, name=f"encode {model.name} {number}", daemon=True)
+            for number in range(model.workers)
+        ]
+        for worker in self._workers:
+            worker.start()
 
     def submit(self, pairs: Sequence[Pair], *, truncate: bool = False, is_canary: bool = False) -> Future[Vectors]:
         """The vectors of pairs, one row each; one too long for the model is an error here, unless `truncate` cuts it.
@@ -152,40 +177,70 @@ class Batcher:
         """Encode what waits, then stop."""
         with self._changed:
             self._is_closed = True
-            self._changed.notify()
-        self._thread.join()
+            self._changed.notify_all()
+        for worker in self._workers:
+            worker.join()
 
     def _run(self) -> None:
-        while batch := self._next_batch():
-            started = time.perf_counter()
-            for waiting in batch:
-                self._metrics.queue_seconds.observe(started - waiting.job.since)
-            self._metrics.batch_pairs.observe(len(batch))
-            try:
-                self._encode(batch)
-            except Exception:  # one of the requests has what the model cannot take: each by itself
-                for job in {id(waiting.job): waiting.job for waiting in batch}.values():
-                    self._encode_alone(job, [waiting for waiting in batch if waiting.job is job])
-            self._metrics.encoding_seconds.observe(time.perf_counter() - started)
+        with one_thread():
+            while batch := self._next_batch():
+                self._work(batch)
+
+    def _work(self, batch: Sequence[_Waiting]) -> None:
+        started = time.perf_counter()
+        for waiting in batch:
+            self._metrics.queue_seconds.observe(started - waiting.job.since)
+        self._metrics.batch_pairs.observe(len(batch))
+        try:
+            self._encode(batch)
+        except Exception:  # one of the requests has what the model cannot take: each by itself
+            for job in {id(waiting.job): waiting.job for waiting in batch}.values():
+                self._encode_alone(job, [waiting for waiting in batch if waiting.job is job])
+        with self._changed:
+            self._under_way.difference_update(waiting.pair for waiting in batch)
+        self._metrics.encoding_seconds.observe(time.perf_counter() - started)
 
     def _next_batch(self) -> list[_Waiting]:
         """The pair whose turn it is, and others of about its length; nothing when closed and empty."""
-        size, batch = self._batching.size, list[_Waiting]()
+        size = self._batching.size
         with self._changed:
-            while not batch and not (self._is_closed and not self._queue):
-                self._changed.wait_for(lambda: self._queue or self._is_closed)
+            while True:
+                self._changed.wait_for(lambda: self._is_closed or any(map(self._is_ready, self._queue)))
                 if len(self._queue) < size and not self._is_closed:
-                    self._changed.wait_for(lambda: len(self._queue) >= size, self._batching.wait_seconds)
-                waiting = sorted(each for each in self._queue if not self._is_settled(each))
-                if waiting:
-                    self._turn = max(self._turn, waiting[0].turn)
-                    length = waiting[0].length
-                    batch = sorted(waiting[: LOOKED_AT * size], key=lambda each: abs(each.length - length))[:size]
-                taken = {id(each) for each in batch}
-                # in the order of arrival, else a pair of rare length would wait for ever
-                self._queue = [each for each in waiting if id(each) not in taken]
+                    since = min(each.job.since for each in self._queue)
+                    left = since + self._batching.wait_seconds - time.perf_counter()
+                    self._changed.wait_for(lambda: len(self._queue) >= size, left)
+                self._queue = sorted(each for each in self._queue if not self._is_settled(each))
+                ready = [each for each in self._queue if self._is_ready(each)]
+                if ready or self._is_closed:
+                    break
+            batch = self._batch_of(ready)
+            taken = {id(each) for each in batch}
+            self._under_way.update(each.pair for each in batch)
+            # in the order of arrival, else a pair of rare length would wait for ever
+            self._queue = [each for each in self._queue if id(each) not in taken]
             self._metrics.queue_pairs.labels(self.model.name).set(len(self._queue))
+            if len(batch) < len(ready):
+                self._changed.notify()  # another worker, which may be idle
         return batch
+
+    def _batch_of(self, ready: Sequence[_Waiting]) -> list[_Waiting]:
+        """A worker's share, the nearest lengths first; a batch a quarter full ends where the length changes."""
+        batch: list[_Waiting] = []
+        if ready:
+            self._turn = max(self._turn, ready[0].turn)
+            share = max(PAIRS_PER_WORKER, -(-len(ready) // len(self._workers)))
+            size, length = min(share, self._batching.size), ready[0].length
+            looked_at = ready[: LOOKED_AT * self._batching.size]
+            for each in sorted(looked_at, key=lambda each: abs(each.length - length))[:size]:
+                if 4 * len(batch) >= self._batching.size and each.length != batch[-1].length:
+                    break
+                batch.append(each)
+        return batch
+
+    def _is_ready(self, waiting: _Waiting) -> bool:
+        """Whether it may be encoded: not while the same pair is, whose vector will be kept."""
+        return waiting.is_canary or waiting.pair not in self._under_way
 
     def _is_settled(self, waiting: _Waiting) -> bool:
         """Whether its request was given up, or the same pair has been encoded for another while it waited."""
@@ -198,9 +253,10 @@ class Batcher:
 
     def _encode(self, batch: Sequence[_Waiting]) -> None:
         pairs = [waiting.pair for waiting in batch]
-        with _encoding:
-            # Several batches, so that threads have one each. Too long pairs were refused before.
-            vectors = self.model.encode(pairs, batch_size=max(8, self._batching.size // 2), truncate=True)
+        is_alone = len(self._workers) == 1  # its model may have threads of its own, for several batches
+        size = max(PAIRS_PER_WORKER, self._batching.size // 2) if is_alone else len(pairs)
+        with _all_cores if is_alone else _cores:
+            vectors = self.model.encode(pairs, batch_size=size, truncate=True)  # those too long were refused before
         with self._changed:
             for pair, vector in zip(pairs, vectors, strict=True):
                 self._kept.put(pair, vector)
@@ -211,5 +267,4 @@ class Batcher:
         try:
             self._encode(batch)
         except Exception as error:
-            if job.future.set_running_or_notify_cancel():
-                job.future.set_exception(error)
+            job.fail(error)

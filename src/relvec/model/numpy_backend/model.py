@@ -1,21 +1,21 @@
 """The numpy backend: relation vectors without torch and transformers."""
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any, Self
 
 import numpy as np
 
 from relvec.errors import RelvecError
-from relvec.model.backends import UnsupportedModelError, thread_count
+from relvec.model.backends import UnsupportedModelError
 from relvec.model.numpy_backend.tokenizer import NumpyTokenizer
 from relvec.model.numpy_backend.transformer import ARCHITECTURES, Network, TokenArray
 from relvec.model.numpy_backend.weights import Weights
 from relvec.model.relation_model import PromptedRelBERT
 from relvec.model.stored import StoredModel
+from relvec.model.threads import one_blas_thread, thread_count
 from relvec.pooling import POOLINGS
 from relvec.prompts import Template
 from relvec.similarity import Vectors
@@ -77,12 +77,7 @@ class NumpyRelBERT(PromptedRelBERT):
         return hashlib.sha256(f"{decisive} {self._weights.checksum()}{unused}".encode()).hexdigest()
 
     def _encoding(self) -> AbstractContextManager[Any]:
-        """With one thread in each matrix product: several would wait for each other, and for ours."""
-        if os.environ.get("OPENBLAS_NUM_THREADS") == "1":
-            return nullcontext()
-        from threadpoolctl import threadpool_limits
-
-        return threadpool_limits(1, "blas")
+        return one_blas_thread
 
     def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterable[Vectors]:
         """Threads have a batch each, or a share of one."""
