@@ -24,6 +24,14 @@ class TokenTree:
     depths: list[int]
     ends: dict[int, int]
 
+    def to_read(self) -> list[int]:
+        """The places of the tokens that another follows: the last token of a text is predicted, but predicts nothing.
+
+        >>> next(token_trees([[7, 8, 9], [7, 8, 5, 5], [7, 8]])).to_read()
+        [0, 1, 2]
+        """
+        return sorted({parent for parent in self.parents if parent >= 0})
+
     def may_see(self) -> NDArray[np.bool_]:
         """Whether a token (row) follows another (column) in a text: [tokens, tokens]."""
         seen = np.eye(len(self.tokens), dtype=bool)
@@ -70,20 +78,28 @@ def _shared(text: Sequence[int], other: Sequence[int]) -> int:
 @torch.inference_mode()
 def tree_log_probabilities(network: PreTrainedModel, tree: TokenTree) -> dict[int, float]:
     """log P of each text by its number: the sum over its tokens, each given those before it, without the first."""
-    device, dtype = network.device, network.dtype
-    hidden = torch.from_numpy(~tree.may_see()).to(device)
-    mask = torch.zeros(hidden.shape, dtype=dtype, device=device).masked_fill(hidden, torch.finfo(dtype).min)
-    logits = network(
-        input_ids=torch.tensor([tree.tokens], device=device),
-        position_ids=torch.tensor([tree.depths], device=device),
-        attention_mask=mask[None, None],
-        use_cache=False,
-    ).logits[0]
-    norms = torch.cat([rows.float().logsumexp(-1) for rows in logits.split(ROWS_AT_A_TIME)])
-    parents = torch.tensor(tree.parents, device=device).clamp(min=0)
-    tokens = torch.tensor(tree.tokens, device=device)
-    found = (logits[parents, tokens].float() - norms[parents]).double().cpu().tolist()
+    read = tree.to_read()
+    found = _log_probabilities(network, tree, read) if read else [0.0] * len(tree.tokens)
     sums: list[float] = []
     for parent, log_probability in zip(tree.parents, found, strict=True):
         sums.append(sums[parent] + log_probability if parent >= 0 else 0.0)
     return {number: sums[end] for number, end in tree.ends.items()}
+
+
+def _log_probabilities(network: PreTrainedModel, tree: TokenTree, read: list[int]) -> list[float]:
+    """log P of each token of a tree given those before it; a first token has one that means nothing."""
+    device, dtype = network.device, network.dtype
+    hidden = torch.from_numpy(~tree.may_see()[np.ix_(read, read)]).to(device)
+    mask = torch.zeros(hidden.shape, dtype=dtype, device=device).masked_fill(hidden, torch.finfo(dtype).min)
+    logits = network(
+        input_ids=torch.tensor([[tree.tokens[place] for place in read]], device=device),
+        position_ids=torch.tensor([[tree.depths[place] for place in read]], device=device),
+        attention_mask=mask[None, None],
+        use_cache=False,
+    ).logits[0]
+    norms = torch.cat([rows.float().logsumexp(-1) for rows in logits.split(ROWS_AT_A_TIME)])
+    rows = {place: row for row, place in enumerate(read)}
+    parents = torch.tensor([rows.get(parent, 0) for parent in tree.parents], device=device)
+    tokens = torch.tensor(tree.tokens, device=device)
+    found: list[float] = (logits[parents, tokens].float() - norms[parents]).double().cpu().tolist()
+    return found
