@@ -103,6 +103,10 @@ def bad_files(folder: Path) -> dict[str, str]:
     with (folder / "array.npz").open("wb") as file:
         np.save(file, ones)
     (folder / "broken.npz").write_bytes(b"PK\x03\x04")
+    np.savez(folder / "flag.npz", head=words, tail=words, vectors=ones)
+    content = bytearray((folder / "flag.npz").read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 1 << 5  # the flag of a patch: zipfile has not implemented it
+    (folder / "flag.npz").write_bytes(content)
     (folder / "broken.parquet").write_bytes(b"PAR1")
     (folder / "words.txt").write_text("tea 1 2\ncup 3 4\n")
     (folder / "vectors.doc").write_text("")
@@ -124,6 +128,7 @@ def bad_files(folder: Path) -> dict[str, str]:
         "flat.npz": "are no lists of numbers of one length",
         "array.npz": "is no file of pair vectors",
         "broken.npz": "is no file of pair vectors",
+        "flag.npz": "is no file of pair vectors",
         "broken.parquet": "is no whole parquet file",
         "column.parquet": "has no column vector",
         "ragged.parquet": "are no lists of numbers of one length",

@@ -24,7 +24,17 @@ ZIP_START = b"PK\x03\x04"
 PICKLE_STARTS = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 FASTTEXT_START = (793712314).to_bytes(4, "little")
 
-UNREADABLE = (OSError, ValueError, KeyError, IndexError, EOFError, TypeError, zipfile.BadZipFile, zlib.error)
+UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    IndexError,
+    EOFError,
+    TypeError,
+    RuntimeError,  # zipfile's word for a flag that says encrypted, or patched
+    zipfile.BadZipFile,
+    zlib.error,
+)
 """What numpy raises for a file that is no whole .npz; a lone array, for instance, is a TypeError."""
 
 _BETWEEN_PARTS = re.compile(r"[\s_-]+")
