@@ -167,6 +167,17 @@ def test_closing_answers_what_waits(batcher: Batcher, watched: Any) -> None:
     assert all(future.done() for future in waiting)
 
 
+def test_a_batch_that_is_a_quarter_full_ends_where_the_length_changes(batcher: Batcher, watched: Any) -> None:
+    hold(batcher, watched)
+    long = [("the capital of Japan", f"the product of bread {number}") for number in range(2)]
+    short = [("cup", str(number)) for number in range(3)]
+    futures = [batcher.submit([pair]) for pair in [*long, *short]]
+    watched.may_go_on.set()
+    for future in futures:
+        future.result(20)
+    assert [set(batch) for batch in watched.encoded[1:]] == [set(long), set(short)]
+
+
 def test_a_worker_encodes_while_another_is_busy(shared_batcher: Batcher, watched: Any, model: RelBERT) -> None:
     watched.slow = {("slow", "pair")}
     hold(shared_batcher, watched, ("slow", "pair"))

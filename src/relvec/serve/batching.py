@@ -225,14 +225,18 @@ class Batcher:
         return batch
 
     def _batch_of(self, ready: Sequence[_Waiting]) -> list[_Waiting]:
-        """A worker's share: the pair whose turn it is, and those of the nearest lengths."""
-        if not ready:
-            return []
-        self._turn = max(self._turn, ready[0].turn)
-        share = max(PAIRS_PER_WORKER, -(-len(ready) // len(self._workers)))
-        looked_at = ready[: LOOKED_AT * self._batching.size]
-        nearest = sorted(looked_at, key=lambda each: abs(each.length - ready[0].length))
-        return nearest[: min(share, self._batching.size)]
+        """A worker's share, the nearest lengths first; a batch a quarter full ends where the length changes."""
+        batch: list[_Waiting] = []
+        if ready:
+            self._turn = max(self._turn, ready[0].turn)
+            share = max(PAIRS_PER_WORKER, -(-len(ready) // len(self._workers)))
+            size, length = min(share, self._batching.size), ready[0].length
+            looked_at = ready[: LOOKED_AT * self._batching.size]
+            for each in sorted(looked_at, key=lambda each: abs(each.length - length))[:size]:
+                if 4 * len(batch) >= self._batching.size and each.length != batch[-1].length:
+                    break
+                batch.append(each)
+        return batch
 
     def _is_ready(self, waiting: _Waiting) -> bool:
         """Whether it may be encoded: not while the same pair is, whose vector will be kept."""
