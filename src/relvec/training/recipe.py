@@ -49,7 +49,7 @@ class Recipe(Settings):
     teacher: Place = setting("", "a relation model whose similarities between pairs are learned too")
     teacher_weight: float = setting(1.0, "with a teacher: how much its similarities count beside the loss", gt=0)
     unlabelled: Texts = setting(list, "with a teacher: a file of pairs without relations to learn its similarities on")
-    unlabelled_per_batch: int = setting(0, "with a teacher: unlabelled pairs in a step", ge=0)
+    unlabelled_per_batch: int = setting(32, "with a teacher: unlabelled pairs in a step, if there are any", ge=1)
     triples_per_batch: int = setting(16, "with triples: triples in a step; in-batch triples are added to them", ge=2)
 
     lora_rank: int = setting(16, "the rank of the adapter; 0 trains all weights", "--lora", ge=0, le=4096)

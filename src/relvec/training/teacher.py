@@ -29,15 +29,17 @@ class Teacher:
         vectors: ModelVectors,
         weight: float = 1.0,
         unlabelled: Sequence[Pair] = (),
-        pairs_per_batch: int = 0,
+        pairs_per_batch: int = 32,
         seed: int = 0,
     ) -> None:
         self.vectors, self.weight, self.unlabelled = vectors, weight, unlabelled
-        self._count, self._seed = pairs_per_batch if unlabelled else 0, seed
+        self._count, self._seed = pairs_per_batch, seed
 
     def added_pairs(self, step: int) -> list[Pair]:
+        if not self.unlabelled:
+            return []
         generator = torch.Generator().manual_seed((self._seed * 1_000_003 + step) * 10 + 3)
-        rows = torch.randint(len(self.unlabelled) or 1, (self._count,), generator=generator).tolist()
+        rows = torch.randint(len(self.unlabelled), (self._count,), generator=generator).tolist()
         pairs = [self.unlabelled[row] for row in rows]
         return [*pairs[::2], *((tail, head) for head, tail in pairs[1::2])]
 
