@@ -8,8 +8,8 @@ import torch
 from numpy.typing import NDArray
 from transformers import PreTrainedModel
 
-TOKENS_PER_TREE = 512
-ROWS_AT_A_TIME = 64  # of logits in float32, each as wide as the vocabulary
+TOKENS_PER_TREE = 384
+ROWS_AT_A_TIME = 8  # of logits in float32, each as wide as the vocabulary: more would not fit into a CPU's cache
 
 
 @dataclass(frozen=True)
