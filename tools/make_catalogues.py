@@ -1,18 +1,22 @@
 """Write the catalogues of relations that are shipped with the bundled models.
 
-python tools/make_catalogues.py [relvec-mpnet ...] [--dtype bfloat16]
+python tools/make_catalogues.py [relvec-large relvec-mpnet ...] [--dtype bfloat16]
 
-Each model encodes some 25,000 pairs, through the cache; without names, those of `SHIPPED` are made. A model that is
-retrained needs a new one: `relvec explain` uses a shipped catalogue only with the model that made it.
+Each model and relvec-large, the teacher of all, encode some 70,000 pairs, through the cache; without names, those of
+`SHIPPED` are made. A model that is retrained needs a new one: `relvec explain` uses a shipped catalogue only with the
+model that made it.
 """
 
 import argparse
 
 from relvec import RelBERT
 from relvec.io.files import written_whole
-from relvec.model.catalogues import make_catalogue, shipped, with_texts
+from relvec.model.catalogues import shipped, taught_catalogue, with_texts
 
-SHIPPED = ("relvec-mpnet", "relvec-mpnet-semeval", "relvec-small")
+TEACHER = "relvec-large"
+SHIPPED = (TEACHER, "relvec-mpnet", "relvec-mpnet-semeval", "relvec-small")
+WITH_TEXTS = ("relvec-mpnet", "relvec-small")
+"""Models whose catalogue has vectors of the definitions; with the others, `relvec find` encodes them once."""
 
 
 def main() -> None:
@@ -20,9 +24,11 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=SHIPPED, help="names of bundled models, or their folders")
     parser.add_argument("--dtype", default="float32", help="what the model computes in")
     options = parser.parse_args()
+    teacher = RelBERT.from_pretrained(TEACHER, dtype="bfloat16")
     for name in options.models:
-        model = RelBERT.from_pretrained(name, dtype=options.dtype)
-        content = with_texts(make_catalogue(model)).to_bytes()
+        model = teacher if name == TEACHER else RelBERT.from_pretrained(name, dtype=options.dtype)
+        catalogue = taught_catalogue(model, teacher)
+        content = (with_texts(catalogue) if model.name in WITH_TEXTS else catalogue).to_bytes()
         shipped(model.name).parent.mkdir(exist_ok=True)
         with written_whole(shipped(model.name)) as partial:
             partial.write_bytes(content)

@@ -94,12 +94,10 @@ def build_catalogue(
     pairs = [pair for relation in trained for pair in relation.positives[:PAIRS_PER_RELATION]]
     labels = np.concatenate([np.full(min(len(r.positives), PAIRS_PER_RELATION), n) for n, r in enumerate(trained)])
     vectors = encode([*pairs, *(pair[::-1] for pair in pairs)])
-    # A relation that is turned round is another one, unless it is symmetric.
-    symmetric = np.array([relation.is_symmetric for relation in relations])
-    turned = np.where(symmetric, np.arange(len(relations)), len(relations) + np.arange(len(relations)))
-    _, rows = np.unique(np.concatenate([labels, turned[labels]]), return_inverse=True)
+    rows = rows_both_ways(relations, labels)
     space = RelationSpace.fit(vectors, rows)
     points = space(vectors)
+    symmetric = np.array([relation.is_symmetric for relation in relations])
     of_rows = np.concatenate([np.arange(len(relations)), np.flatnonzero(~symmetric)])
     is_turned = np.arange(len(of_rows)) >= len(relations)
     has_direction = ~np.array([entry.is_symmetric for entry in entries.listed])[entries.numbers[of_rows]]
@@ -119,7 +117,18 @@ def build_catalogue(
     distances = np.linalg.norm(points[forward] - prototypes.means[rows[forward]], axis=1)
     named = _named(relations, entries, pairs, labels, distances)
     catalogue = Catalogue(tuple(named), space, prototypes, relatedness)
-    return _calibrated(catalogue, entries, held_out(relations, 0), encode)
+    return calibrated(catalogue, relations, encode, groups)
+
+
+def rows_both_ways(relations: Sequence[RatedRelation], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows of the prototypes for pairs of the relations with these numbers, then for the same pairs turned round.
+
+    A relation that is turned round is another one, unless it is symmetric.
+    """
+    turned = np.arange(len(relations))
+    has_direction = ~np.array([relation.is_symmetric for relation in relations])
+    turned[has_direction] = len(relations) + np.arange(np.count_nonzero(has_direction))
+    return np.concatenate([labels, turned[labels]])
 
 
 def _places(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -153,7 +162,14 @@ def _wording(relation: RatedRelation, is_reversed: bool) -> tuple[str, str, str]
     return said(relation.definition), said(relation.sentence), relation.name.replace("-", " ")
 
 
-def _calibrated(catalogue: Catalogue, entries: Entries, asked: Asked, encode: Encode) -> Catalogue:
+def calibrated(
+    catalogue: Catalogue,
+    relations: Sequence[RatedRelation],
+    encode: Encode,
+    groups: Sequence[Mapping[str, Any]] = (),
+) -> Catalogue:
+    """The catalogue with probabilities that fit the first held-out pair of each relation."""
+    entries, asked = entries_of(relations, groups), held_out(relations, 0)
     vectors = normalized(encode([*asked.related, *asked.scrambled, *asked.random]))
     related, others = vectors[: len(asked.related)], vectors[len(asked.related) :]
     prototypes = catalogue.prototypes

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from io import BytesIO
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from relvec.naming.relation_space import RelationSpace, means_of
 from relvec.naming.sentences import filled
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, normalized
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 PAIRS_PER_STEP = 4096
 
@@ -84,12 +87,22 @@ class Prototypes:
         Pairs are normally distributed about their relation with variance 1, relations about 0 with variance `between`.
         A mean m of n pairs tells that the relation is at m b / (b + 1/n), give or take a variance of b / (n b + 1).
         """
-        counts = self.counts[:, None]
-        places = self.means * between / (between + 1 / counts)
-        variances = 1 + between / (counts * between + 1)
-        weights = 1 / variances
-        fixed = np.sum(places**2 * weights + np.log(variances), axis=1)
-        return -0.5 * (points**2 @ weights.T - 2 * points @ (places * weights).T + fixed)
+        return scores_of(points, self.means, *self.certainty(between))
+
+    def certainty(self, between: Vectors) -> tuple[Vectors, Vectors, Vectors]:
+        """b / (b + 1/n) and 1 / variance, both [rows, directions], and the sum of the logarithms of the variances."""
+        known = self.counts[:, None] * between
+        variances = 1 + between / (known + 1)
+        return known / (known + 1), np.reciprocal(variances), np.log(variances).sum(axis=1)
+
+
+Numbers = TypeVar("Numbers", Vectors, "Tensor")
+
+
+def scores_of(points: Numbers, means: Numbers, shares: Numbers, weights: Numbers, norms: Numbers) -> Numbers:
+    """The log-likelihoods of `Prototypes`, from its means and `certainty`; of arrays, or of tensors that learn."""
+    places = means * shares
+    return -0.5 * (points**2 @ weights.T - 2 * points @ (places * weights).T + (places**2 * weights).sum(1) + norms)
 
 
 @dataclass(frozen=True)
@@ -131,9 +144,10 @@ class Catalogue:
 
     def names(self, vectors: Vectors) -> NDArray[np.float32]:
         """The probability of each of the answers, given that there is some relation: [vectors, answers]."""
-        return self._summed(self._of_rows(vectors))
+        return self._summed(self.by_row(vectors))
 
-    def _of_rows(self, vectors: Vectors) -> NDArray[np.float32]:
+    def by_row(self, vectors: Vectors) -> NDArray[np.float32]:
+        """The probability of each row of the prototypes, given that there is some relation: [vectors, rows]."""
         likelihoods = self.prototypes.log_likelihoods(self.space(vectors), self.space.between)
         return softmax(likelihoods / self.temperature)
 
@@ -145,7 +159,7 @@ class Catalogue:
         """The best relations of each vector; the sentence of a vector without a pair keeps its X and Y."""
         for start in range(0, len(vectors), PAIRS_PER_STEP):
             step = vectors[start : start + PAIRS_PER_STEP]
-            of_rows, related = self._of_rows(step), self.related(step)
+            of_rows, related = self.by_row(step), self.related(step)
             names = self._summed(of_rows)
             best = np.argsort(-names, axis=1, kind="stable")[:, :top]
             for at, pair in enumerate(pairs[start : start + PAIRS_PER_STEP]):
@@ -156,7 +170,7 @@ class Catalogue:
 
     def in_common(self, vectors: Vectors, top: int = 5) -> list[Explanation]:
         """The relations in which all pairs may stand; a probability is the geometric mean of those of the pairs."""
-        of_rows = self._of_rows(vectors)
+        of_rows = self.by_row(vectors)
         of_pairs = self._summed(of_rows) * self.related(vectors)[:, None]
         shared = np.exp(np.log(np.maximum(of_pairs, SMALLEST)).mean(axis=0))
         best = np.argsort(-shared, kind="stable")[:top].tolist()
