@@ -111,6 +111,13 @@ def test_no_unlabelled_pair_is_an_excluded_one(tiny_folder: Path, tmp_path: Path
     assert list(made.unlabelled) == [("poet", "poem")]
 
 
+@pytest.mark.parametrize("settings", [{"mixed_precision": "bf16", "lora_rank": 0}, {"base_dtype": "bfloat16"}])
+def test_the_teacher_computes_in_the_precision_of_the_training(tiny_folder: Path, settings: dict[str, Any]) -> None:
+    made = make_teacher(Recipe(teacher=str(tiny_folder), **settings))
+    assert made is not None
+    assert made.vectors.fingerprint == RelBERT.from_pretrained(tiny_folder, dtype="bfloat16").fingerprint
+
+
 def test_a_run_with_a_teacher_resumes_and_ends_as_an_undisturbed_one(tiny_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text("head\ttail\ncup\ttea\npoet\tpoem\nhot\tcold\n")
     settings = QUICK | {"base": str(tiny_folder), "teacher": str(tiny_folder), "steps": 4, "evaluate_every": 2}

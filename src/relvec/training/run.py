@@ -99,7 +99,8 @@ def make_teacher(recipe: Recipe, excluded: Collection[Pair] = ()) -> Teacher | N
         return None
     unlabelled = [pair for path in recipe.unlabelled for pair in read_pairs(path)]
     fair = [pair for pair in dict.fromkeys(unlabelled) if inflected(pair) not in excluded]
-    model = RelBERT.from_pretrained(recipe.teacher, dtype=recipe.base_dtype)
+    dtype = "bfloat16" if recipe.mixed_precision == "bf16" else recipe.base_dtype
+    model = RelBERT.from_pretrained(recipe.teacher, dtype=dtype)
     return Teacher(ModelVectors(model), recipe.teacher_weight, fair, recipe.unlabelled_per_batch, recipe.seed)
 
 
