@@ -42,7 +42,8 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
             va="bottom",
             color=FAINT,
         )
-        for model, colour in COLOURS.items():
+        for model in dict.fromkeys(row["model"] for row in rows):
+            colour = COLOURS[model]
             ways = [row for row in rows if row["model"] == model and row["accuracy"]]
             ways.sort(key=lambda row: float(row["pairs_per_second"]))
             speeds, accuracies = ([row[name] for row in ways] for name in ("pairs_per_second", "accuracy"))
