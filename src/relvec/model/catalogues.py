@@ -23,7 +23,7 @@ FEW = 64
 """So many texts are worth the wait for torch, and a place in the cache."""
 
 SENTENCE_ENCODERS = ("mpnet", "minilm")
-"""Base models that give vectors of sentences, the default last."""
+"""Base models that give vectors of sentences, the best first."""
 
 
 def shipped(name: str) -> Path:
@@ -65,7 +65,7 @@ def make_catalogue(model: RelBERT, *, show_progress: bool | None = None) -> Cata
     vectors = ModelVectors(model, show_progress=show_progress)
     relations = load(DEFAULT_SOURCE)
     catalogue = build_catalogue(relations, lambda pairs: vectors.vectors(pairs)[0], groups=bundled_groups())
-    encoder = model.language_model if model.language_model in SENTENCE_ENCODERS else SENTENCE_ENCODERS[-1]
+    encoder = model.language_model if model.language_model in SENTENCE_ENCODERS else SENTENCE_ENCODERS[0]
     return replace(catalogue, probes=model.encode(PROBES, normalize=True), text_encoder=encoder)
 
 
