@@ -29,7 +29,9 @@ _spec.loader.exec_module(make_tables)
 @pytest.mark.parametrize("page", make_tables.PAGES, ids=lambda page: page.name)
 def test_tables_are_those_of_the_registries(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert "<!-- table:" in text
+    marked = re.findall(r"<!-- table: (\w+) -->", text)
+    assert marked
+    assert set(marked) <= set(make_tables.TABLES)
     assert make_tables.filled(text) == text, "run `make tables`"
 
 

@@ -1,6 +1,9 @@
 """Write the tables of experiments/neighbours.md: the paper's nearest neighbours beside those of the bundled index.
 
 python tools/make_neighbours.py [--model NAME] [--index FOLDER] [--page FILE]
+python tools/make_neighbours.py --reranker relvec-large --dtype bfloat16
+
+The second form fills the table of counts for a better model that ranks the 1,000 candidates of the first.
 """
 
 import argparse
@@ -40,14 +43,17 @@ class Target:
         return set(self.paper) & set(self.ours)
 
 
-def targets(model: RelBERT, index: PairIndex) -> list[Target]:
+def targets(model: RelBERT, index: PairIndex, reranker: RelBERT | None = None) -> list[Target]:
     """The paper's targets with their neighbours there and here; case makes no other pair."""
     listed = tomllib.loads((EXPERIMENTS / "paper_neighbours.toml").read_text(encoding="utf-8"))["target"]
     vocabulary = {_folded(pair) for pair in index.pairs.pairs()}
+    pairs = [parse_pair(row["pair"]) for row in listed]
+    searched = index.neighbours_of_each(
+        model, pairs, SEARCHED, reranker=reranker, shared_words=True, show_progress=None
+    )
     found = []
-    for row in listed:
-        pair, paper = parse_pair(row["pair"]), tuple(map(parse_pair, row["neighbours"]))
-        ours = index.neighbours(model, pair, SEARCHED, shared_words=True)
+    for row, pair, ours in zip(listed, pairs, searched, strict=True):
+        paper = tuple(map(parse_pair, row["neighbours"]))
         known = frozenset(vocabulary.intersection(paper) - {(pair[1], pair[0])})
         ours_folded = tuple(_folded(neighbour.pair) for neighbour in ours)
         found.append(Target(row["category"], pair, paper, known, ours_folded, row.get("in_section", False)))
@@ -96,13 +102,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default=DEFAULT_MODEL, help="a name, a folder or a hub id")
     parser.add_argument("--index", type=Path, help="an index of that model; by default the bundled one")
+    parser.add_argument("--reranker", help="a better model to rank the candidates")
+    parser.add_argument("--dtype", default="float32", help="precision of the reranker")
     parser.add_argument(
         "--page", type=Path, default=EXPERIMENTS / "neighbours.md", help="the page whose tables are filled"
     )
     options = parser.parse_args()
     index = PairIndex.load(options.index)
-    rows = targets(RelBERT.from_pretrained(options.model), index)
+    reranker = RelBERT.from_pretrained(options.reranker, dtype=options.dtype) if options.reranker else None
+    rows = targets(RelBERT.from_pretrained(options.model), index, reranker)
     tables = {"neighbours": partial(neighbours, rows), "agreement": partial(agreement, rows)}
+    if reranker:
+        tables = {"reranked": partial(agreement, rows)}
     options.page.write_text(filled(options.page.read_text(encoding="utf-8"), tables), encoding="utf-8")
     sys.stderr.write(f"{options.page}: {' | '.join(agreement(rows)[-2])}\n")
 

@@ -169,9 +169,11 @@ TABLES: Tables = {
 
 
 def filled(text: str, tables: Tables = TABLES) -> str:
-    """The page with every marked table made anew."""
+    """The page with every marked table made anew; another tool's tables stay as they are."""
 
     def table(block: re.Match[str]) -> str:
+        if block.group(2) not in tables:
+            return block.group(0)
         head, *rows = tables[block.group(2)]()
         lines = [head, ["---"] * len(head), *rows]
         return block.group(1) + "".join(f"| {' | '.join(line)} |\n" for line in lines) + block.group(3)

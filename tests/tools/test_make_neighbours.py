@@ -3,6 +3,7 @@
 import importlib
 import sys
 import tomllib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,22 +56,39 @@ def test_what_both_have_is_bold_and_what_is_missing_italic(make_neighbours: Any)
     assert make_neighbours.neighbours([row])[1] == ["g:h", "**a:b**, c:d, *e:f*", "**a:b**, i:j"]
 
 
-def test_the_command_fills_the_page(
+@pytest.fixture
+def made_page(
     make_neighbours: Any, tiny_folder: Path, index: PairIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index.save(tmp_path / "my.index")
-    page = tmp_path / "page.md"
-    page.write_text("Before\n<!-- table: neighbours -->\nold\n<!-- end -->\n<!-- table: agreement -->\n<!-- end -->\n")
-    arguments = ["--model", str(tiny_folder), "--index", str(tmp_path / "my.index"), "--page", str(page)]
-    monkeypatch.setattr(sys, "argv", ["make_neighbours.py", *arguments])
-    make_neighbours.main()
-    text = page.read_text()
-    assert text.startswith("Before\n<!-- table: neighbours -->\n| target | the paper |")
+) -> Callable[..., str]:
+    """What the command makes of a page that has tables with some rows, by their names."""
+
+    def made(tables: Sequence[str], *options: str) -> str:
+        index.save(tmp_path / "my.index")
+        page = tmp_path / "page.md"
+        page.write_text("".join(f"<!-- table: {table} -->\nold {table}\n<!-- end -->\n" for table in tables))
+        arguments = ["--model", str(tiny_folder), "--index", str(tmp_path / "my.index"), "--page", str(page)]
+        monkeypatch.setattr(sys, "argv", ["make_neighbours.py", *arguments, *options])
+        make_neighbours.main()
+        return page.read_text()
+
+    return made
+
+
+def test_the_command_fills_the_page(made_page: Callable[..., str]) -> None:
+    text = made_page(["neighbours", "agreement"])
+    assert text.startswith("<!-- table: neighbours -->\n| target | the paper |")
     assert "old" not in text
     assert text.count("\n| ") == 2 + 22 + 2 + 8
 
 
-def test_the_page_has_both_tables() -> None:
+def test_with_a_reranker_only_its_own_table_is_filled(made_page: Callable[..., str], tiny_folder: Path) -> None:
+    text = made_page(["agreement", "reranked"], "--reranker", str(tiny_folder))
+    assert "old agreement" in text
+    assert "old reranked" not in text
+    assert text.count("\n| ") == 2 + 8
+
+
+def test_the_page_has_all_tables() -> None:
     text = (ROOT / "experiments" / "neighbours.md").read_text(encoding="utf-8")
-    assert "<!-- table: neighbours -->" in text
-    assert "<!-- table: agreement -->" in text
+    for table in ("neighbours", "agreement", "reranked"):
+        assert f"<!-- table: {table} -->" in text
