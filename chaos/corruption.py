@@ -141,7 +141,7 @@ def _stored(world: World) -> Iterator[Stored]:
 def _with_catalogue(world: World, folder: Path) -> Path:
     """A folder with a small catalogue of the tiny model, which commands there take for the one that is shipped."""
     warnings.simplefilter("ignore", UnknownWordsWarning)
-    vars(catalogues)["shipped"] = lambda name: Path("catalogue.npz")
+    vars(catalogues)["bundled_catalogue_path"] = lambda name: Path("catalogue.npz")
     model = RelBERT.from_pretrained(world.model, backend="numpy")
     built = build_catalogue(load(DEFAULT_SOURCE)[:30], lambda pairs: model.encode(pairs, truncate=True))
     folder.mkdir()

@@ -11,7 +11,7 @@ import argparse
 
 from relvec import RelBERT
 from relvec.io.files import written_whole
-from relvec.model.catalogues import shipped, taught_catalogue, with_texts
+from relvec.model.catalogues import bundled_catalogue_path, taught_catalogue, with_texts
 
 TEACHER = "relvec-large"
 SHIPPED = (TEACHER, "relvec-mpnet", "relvec-mpnet-semeval", "relvec-small")
@@ -29,8 +29,8 @@ def main() -> None:
         model = teacher if name == TEACHER else RelBERT.from_pretrained(name, dtype=options.dtype)
         catalogue = taught_catalogue(model, teacher)
         content = (with_texts(catalogue) if model.name in WITH_TEXTS else catalogue).to_bytes()
-        shipped(model.name).parent.mkdir(exist_ok=True)
-        with written_whole(shipped(model.name)) as partial:
+        bundled_catalogue_path(model.name).parent.mkdir(exist_ok=True)
+        with written_whole(bundled_catalogue_path(model.name)) as partial:
             partial.write_bytes(content)
 
 

@@ -37,10 +37,10 @@ class Prototype:
 Relation = Pair | Prototype
 
 
-def turned(relation: Relation) -> Relation:
+def reversed_relation(relation: Relation) -> Relation:
     """The relation from tail to head.
 
-    >>> turned(("Paris", "France"))
+    >>> reversed_relation(("Paris", "France"))
     ('France', 'Paris')
     """
     return relation.reversed() if isinstance(relation, Prototype) else (relation[1], relation[0])

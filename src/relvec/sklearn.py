@@ -8,7 +8,7 @@ import numpy as np
 
 from relvec.errors import needed_for
 from relvec.hub.catalogue import DEFAULT_MODEL
-from relvec.pairs import as_relations, turned
+from relvec.pairs import as_relations, reversed_relation
 from relvec.similarity import Vectors
 
 with needed_for("RelationEmbedder"):
@@ -58,7 +58,7 @@ class RelationEmbedder(TransformerMixin, BaseEstimator):
         model = self._loaded_model()
         if not self.both_directions:
             return model.encode(pairs, batch_size=self.batch_size, normalize=self.normalize)
-        backward = [turned(pair) for pair in pairs]
+        backward = [reversed_relation(pair) for pair in pairs]
         vectors = model.encode([*pairs, *backward], batch_size=self.batch_size, normalize=self.normalize)
         return np.hstack([vectors[: len(pairs)], vectors[len(pairs) :]])
 

@@ -57,7 +57,7 @@ def test_targets_have_the_students_dimension_and_start_near_it(
     teacher, target = targets(PAIRS)
     assert (teacher.shape, target.shape) == ((16, 16), (16, 8))
     np.testing.assert_allclose(np.linalg.norm(target, axis=1), 1.0, atol=1e-5)
-    assert 0.5 < targets.kept(PAIRS) <= 1
+    assert 0.5 < targets.correlation_kept(PAIRS) <= 1
     own = student.encode(PAIRS, normalize=True)
     unturned = teacher @ reduction(teacher, 8)
     assert (target * own).sum() > (unturned * own).sum()

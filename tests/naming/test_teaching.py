@@ -9,7 +9,7 @@ from tests.naming.test_catalogue import KNOWN, RELATIONS, encode
 
 from relvec.naming import Catalogue
 from relvec.naming.building import build_catalogue, held_out
-from relvec.naming.teaching import taught
+from relvec.naming.teaching import with_learned_prototypes
 from relvec.pairs import Pair
 
 
@@ -30,7 +30,7 @@ def of_both(pairs: Sequence[Pair]) -> NDArray[np.float32]:
 
 def test_a_catalogue_learns_which_relations_its_teacher_takes_for_alike(catalogue: Catalogue) -> None:
     asked = held_out(RELATIONS, 1)
-    learned = taught(catalogue, RELATIONS, encode, of_both)
+    learned = with_learned_prototypes(catalogue, RELATIONS, encode, of_both)
     assert learned.names(encode(asked.related)).argmax(axis=1).tolist() == asked.labels.tolist()
     margins = [margin(each, asked.related[4], 4, 5) for each in (catalogue, learned)]
     assert margins[1] < margins[0]
@@ -43,6 +43,6 @@ def margin(catalogue: Catalogue, pair: Pair, row: int, other: int) -> float:
 
 
 def test_learning_is_a_function_of_the_seed(catalogue: Catalogue) -> None:
-    one, two, three = (taught(catalogue, RELATIONS, encode, of_both, seed=seed) for seed in (0, 0, 1))
+    one, two, three = (with_learned_prototypes(catalogue, RELATIONS, encode, of_both, seed=seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.prototypes.means, two.prototypes.means)
     assert not np.array_equal(one.prototypes.means, three.prototypes.means)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from relvec.errors import RelvecError
-from relvec.training.loop import CHECKPOINT_NAME, Loop, NamedScores, put_back
+from relvec.training.loop import CHECKPOINT_NAME, Loop, NamedScores, restore_weights
 
 TARGET = torch.tensor([3.0, -1.0])
 QUICK: dict[str, Any] = {"steps": 6, "evaluate_every": 2, "learning_rate": 0.1, "warmup_steps": 2}
@@ -65,7 +65,7 @@ def test_the_best_is_kept_and_not_the_last() -> None:
     course = loop.run()
     distances = [scores["distance"] for scores in course.scores.values()]
     assert course.best["distance"] == min(distances) < distances[-1]
-    put_back(loop.weights, loop.best)
+    restore_weights(loop.weights, loop.best)
     assert loop.evaluate() == course.best
 
 

@@ -13,7 +13,7 @@ from relvec.data.rated import RatedRelation, split
 from relvec.model.adapter import adapter_config
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.training.gradients import drops_units
-from relvec.training.loop import CHECKPOINT_NAME, Course, kept
+from relvec.training.loop import CHECKPOINT_NAME, Course, copied_weights
 from relvec.training.losses import LOSSES
 from relvec.training.recipe import Recipe
 from relvec.training.trainer import Trainer
@@ -112,7 +112,7 @@ def test_a_killed_run_resumes_to_the_same_weights(
 ) -> None:
     whole = make_trainer("whole", lora_rank=rank)
     whole.fit()
-    expected = kept(whole.weights)
+    expected = copied_weights(whole.weights)
 
     killed = make_trainer("killed", lora_rank=rank)
     original = killed.step
@@ -309,7 +309,7 @@ def test_a_full_disk_is_noticed_before_training(make_trainer: MakeTrainer, monke
 
 def test_the_plan_counts_without_changing_anything(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     trainer = make_trainer(loss="triplet+classification", epochs=1.0)
-    before = kept(trainer.weights)
+    before = copied_weights(trainer.weights)
     plan = trainer.plan()
     assert (plan["relations"], plan["categories"], plan["steps"]) == (6, 3, 450)
     assert plan["triples_per_step"] > 0

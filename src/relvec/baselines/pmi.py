@@ -13,7 +13,7 @@ import numpy as np
 
 from relvec.baselines.baseline import FACTS, Baseline, Context, always
 from relvec.data.benchmarks.analogy import Question
-from relvec.evaluation.systems import Scores, System, told
+from relvec.evaluation.systems import Scores, System, name_with_settings
 from relvec.io.files import checksum, expanded, unpacked
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
@@ -94,12 +94,12 @@ class CooccurrenceCounter:
         """Count in more text; a block ends where a token does."""
         tokens = self._held + _TOKEN.findall(block.lower())
         cut = max(len(tokens) - self._longest + 1, 0)
-        self._look(tokens, cut)
+        self._count_terms(tokens, cut)
         self._held = tokens[cut:]
 
     def finished(self) -> dict[TermPair, PairCounts]:
         """The counts of every pair, once all text is in."""
-        self._look(self._held, len(self._held))
+        self._count_terms(self._held, len(self._held))
         self._held = []
         occurrences = dict(zip(self._terms, self._occurrences, strict=True))
         return {
@@ -117,7 +117,7 @@ class CooccurrenceCounter:
             setattr(self, f"_{name}", state[name])
         self._recent = deque((end, term) for end, term in state["recent"])
 
-    def _look(self, tokens: list[str], cut: int) -> None:
+    def _count_terms(self, tokens: list[str], cut: int) -> None:
         """Count the terms that begin before `cut`."""
         window, recent, together = self._window, self._recent, self._together
         position = self._position
@@ -246,7 +246,7 @@ class PMISettings(Settings):
 
 def _build(settings: PMISettings, context: Context) -> System:
     window = settings.window
-    name = context.name or told("PMI", f"window {window}" if window != WINDOW else "")
+    name = context.name or name_with_settings("PMI", f"window {window}" if window != WINDOW else "")
     return System(name, always(PMI(settings.corpus, window, pairs=context.pairs, name=name)), facts=FACTS)
 
 

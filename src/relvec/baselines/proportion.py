@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from relvec.baselines.baseline import FACTS, Baseline, Context, LikelihoodModel, Precision
 from relvec.data.benchmarks.analogy import Part, Question
 from relvec.errors import RelvecError, one_of
-from relvec.evaluation.systems import Scores, Solver, System, told
+from relvec.evaluation.systems import Scores, Solver, System, name_with_settings
 from relvec.settings import Settings
 from relvec.similarity import Scoring
 
@@ -289,7 +289,7 @@ def _build(options: Options, context: Context) -> System:
     model = LanguageModel.from_pretrained(options.lm, kind=options.kind, device=context.device, dtype=options.dtype)
     template = f"template {fixed.template}" if fixed != ProportionSettings() else ""
     unusual = (options.kind or "", template, "tuned" if options.tuned else "")
-    name = context.name or told(f"{model.name}, analogical proportion", *unusual)
+    name = context.name or name_with_settings(f"{model.name}, analogical proportion", *unusual)
 
     def solver_for(dataset: str, part: Part, questions: Sequence[Question], scoring: Scoring) -> Solver:
         if not options.tuned:

@@ -32,7 +32,7 @@ class TokenTree:
         """
         return sorted({parent for parent in self.parents if parent >= 0})
 
-    def may_see(self) -> NDArray[np.bool_]:
+    def attention_mask(self) -> NDArray[np.bool_]:
         """Whether a token (row) follows another (column) in a text: [tokens, tokens]."""
         seen = np.eye(len(self.tokens), dtype=bool)
         for place, parent in enumerate(self.parents):
@@ -89,7 +89,7 @@ def tree_log_probabilities(network: PreTrainedModel, tree: TokenTree) -> dict[in
 def _log_probabilities(network: PreTrainedModel, tree: TokenTree, read: list[int]) -> list[float]:
     """log P of each token of a tree given those before it; a first token has one that means nothing."""
     device, dtype = network.device, network.dtype
-    hidden = torch.from_numpy(~tree.may_see()[np.ix_(read, read)]).to(device)
+    hidden = torch.from_numpy(~tree.attention_mask()[np.ix_(read, read)]).to(device)
     mask = torch.zeros(hidden.shape, dtype=dtype, device=device).masked_fill(hidden, torch.finfo(dtype).min)
     logits = network(
         input_ids=torch.tensor([[tree.tokens[place] for place in read]], device=device),

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from relvec.bulk.manifest import ERRORS, MANIFEST, JobHeader, Manifest
-from relvec.bulk.parts import count_rows, cut
+from relvec.bulk.parts import count_rows, split_into_parts
 from relvec.bulk.runners import RUNNERS
 from relvec.bulk.shards import Task
 from relvec.errors import RelvecError, one_of
@@ -73,7 +73,7 @@ def embed_files(
     given = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     files = find_files(map(str, given))
     sizes = [(file, count_rows(file)) for file in files]
-    parts = cut(sizes, shards)
+    parts = split_into_parts(sizes, shards)
     if not parts:
         raise RelvecError(f"{', '.join(map(str, given))} holds no pair; write one a row.")
     folder = str(output).rstrip("/") if is_remote(str(output)) else str(expanded(output))
@@ -94,7 +94,7 @@ def embed_files(
     with nullcontext() if is_remote(folder) else writing(folder):
         if not is_remote(folder):
             Path(folder).mkdir(parents=True, exist_ok=True)
-        manifest = _begun(folder, header, loaded)
+        manifest = _manifest_to_resume(folder, header, loaded)
         before = len(manifest.shards)
         remaining = [part for part in parts if part.number not in manifest.shards]
         known = sum(shard.stop - shard.start for shard in manifest.shards.values())
@@ -123,7 +123,7 @@ def embed_files(
     )
 
 
-def _begun(folder: str, header: JobHeader, model: RelBERT) -> Manifest:
+def _manifest_to_resume(folder: str, header: JobHeader, model: RelBERT) -> Manifest:
     """The manifest to resume: the folder's own if it is of this job, else an empty one."""
     if size_of(f"{folder}/{MANIFEST}") < 0:
         return Manifest(folder, header)

@@ -49,10 +49,10 @@ class PartRows(NamedTuple):
     problems: list[Problem]
 
 
-def cut(sizes: Sequence[tuple[str, int]], shards: int | None = None) -> list[Part]:
+def split_into_parts(sizes: Sequence[tuple[str, int]], shards: int | None = None) -> list[Part]:
     """Files with their numbers of rows, cut evenly; with `shards`, into about so many parts. None spans two files.
 
-    >>> [(part.file, part.start, part.stop) for part in cut([("a.csv", 5), ("b.csv", 2)], shards=3)]
+    >>> [(part.file, part.start, part.stop) for part in split_into_parts([("a.csv", 5), ("b.csv", 2)], shards=3)]
     [('a.csv', 0, 2), ('a.csv', 2, 5), ('b.csv', 0, 2)]
     """
     total = sum(rows for _, rows in sizes)

@@ -170,9 +170,9 @@ class RayWorker:
         self._model = task.load()
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
-        return {"done": [self._told(Part(**json.loads(part))) for part in batch["part"]]}
+        return {"done": [self._encode_part(Part(**json.loads(part))) for part in batch["part"]]}
 
-    def _told(self, part: Part) -> str:
+    def _encode_part(self, part: Part) -> str:
         try:
             done = encode_part(self._task, self._model, part, lambda rows: None)
             return json.dumps({"shard": done.shard.as_dict(), "problems": done.problems})

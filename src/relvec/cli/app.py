@@ -162,7 +162,7 @@ def _warnings_in_one_line() -> Iterator[None]:
             if isinstance(message, UnknownWordsWarning):
                 found.append(message)
             elif isinstance(message, LeftOutWarning):
-                _say(message)
+                _print_warning(message)
             else:
                 show(message, *details, **more)
 
@@ -171,14 +171,14 @@ def _warnings_in_one_line() -> Iterator[None]:
             yield
         finally:
             if found:
-                _say(_together(found))
+                _print_warning(_merged(found))
 
 
-def _say(warning: Warning) -> None:
+def _print_warning(warning: Warning) -> None:
     typer.secho(f"relvec: warning: {warning}", fg="yellow", err=True)
 
 
-def _together(found: list[UnknownWordsWarning]) -> UnknownWordsWarning:
+def _merged(found: list[UnknownWordsWarning]) -> UnknownWordsWarning:
     if len(found) == 1:
         return found[0]
     return UnknownWordsWarning(list(dict.fromkeys(pair for each in found for pair in each.pairs)), found[0].word)

@@ -71,10 +71,10 @@ def explain(
     is_common = len(query) == 1 or best.probability >= NOT_SHARED
     if not json and (related < UNRELATED or not is_common):
         none = "no relation that relvec knows" if is_common else "no relation in common that relvec knows"
-        typer.echo(f"{title}: {none} (best guess {best.probability:.2f}: {said(best)})")
+        typer.echo(f"{title}: {none} (best guess {best.probability:.2f}: {sentence_of(best)})")
         return
     shown = [each for each in found if each is best or each.probability >= SHOWN]
-    rows = [[said(each), each.relation, f"{each.probability:.2f}", _examples(each.examples)] for each in shown]
+    rows = [[sentence_of(each), each.relation, f"{each.probability:.2f}", _examples(each.examples)] for each in shown]
     show(json, value, Table(["in words", "relation", "probability", "as in"], rows, title))
 
 
@@ -202,7 +202,7 @@ def find(
     show(json, value, Table(["pair", "probability", "in words"], rows, title))
 
 
-def said(explanation: "Explanation") -> str:
+def sentence_of(explanation: "Explanation") -> str:
     """The sentence of a relation, which may hold the other way round."""
     return f"reversed: {explanation.sentence}" if explanation.is_reversed else explanation.sentence
 

@@ -96,7 +96,7 @@ def reproduce(
             for finished in run_steps(steps, journal, output / "logs", run):
                 done.append(finished)
                 bar.update(round(names[finished.step.name].seconds))
-                bar.write(f"{len(done)} of {len(steps)}: {_told(finished)}", file=typer.get_text_stream("stderr"))
+                bar.write(f"{len(done)} of {len(steps)}: {_status(finished)}", file=typer.get_text_stream("stderr"))
     _finish(done, left_out, runs, output, json)
 
 
@@ -146,7 +146,7 @@ def _hours(cost: "Estimate") -> str:
     return f"{cost.seconds / 3600:.2f}"
 
 
-def _told(finished: "Finished") -> str:
+def _status(finished: "Finished") -> str:
     reason = f" ({finished.reason})" if finished.reason else ""
     took = f" in {finished.seconds:,.0f} s" if finished.seconds else ""
     return f"{finished.step.name}: {finished.state}{took}{reason}"

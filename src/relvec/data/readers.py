@@ -59,14 +59,14 @@ def _rated_pairs(items: Iterable[_Item]) -> Iterator[RatedPair]:
 
 def _merge(trained: Iterable[RatedRelation], held_out: Iterable[_Item]) -> list[RatedRelation]:
     """One relation of each name: the hub's datasets keep its training and its validation pairs in two files."""
-    validation = _united(item for item in held_out if isinstance(item, RatedRelation))
+    validation = _by_name(item for item in held_out if isinstance(item, RatedRelation))
     return [
         joined(relation, validation[name]) if name in validation else relation
-        for name, relation in _united(trained).items()
+        for name, relation in _by_name(trained).items()
     ]
 
 
-def _united(relations: Iterable[RatedRelation]) -> dict[str, RatedRelation]:
+def _by_name(relations: Iterable[RatedRelation]) -> dict[str, RatedRelation]:
     found: dict[str, RatedRelation] = {}
     for relation in relations:
         before = found.get(relation.name)

@@ -117,7 +117,7 @@ class StudentTraining(ModelTraining):
                 "mean cosine to the target": round(after["cosine"], 4),
                 "correlation with the teacher's cosines before training": round(before["correlation"], 4),
                 "correlation with the teacher's cosines": round(after["correlation"], 4),
-                "correlation that the reduced dimension allows": round(self.targets.kept(pool.held_out), 4),
+                "correlation that the reduced dimension allows": round(self.targets.correlation_kept(pool.held_out), 4),
                 "step": course.best_step,
             },
         }

@@ -39,7 +39,7 @@ class Targets:
         vectors = normalized(self.teacher.vectors(pairs)[0])
         return vectors, normalized(vectors @ self.projection)
 
-    def kept(self, pairs: Sequence[Pair]) -> float:
+    def correlation_kept(self, pairs: Sequence[Pair]) -> float:
         """How much of the teacher's similarities the targets keep: the correlation of the cosines among the pairs."""
         return cosine_correlation(*self(pairs))
 

@@ -128,10 +128,10 @@ def _sums(gains: Gains, orders: Orders) -> NDArray[np.float64]:
 def _local_optima(gains: Gains) -> Orders:
     """From many random orders, swap the two targets that gain most until no swap gains anything."""
     random = np.random.default_rng(0)
-    return np.stack([_climbed(gains, random.permutation(len(gains))) for _ in range(RESTARTS)])
+    return np.stack([_hill_climb(gains, random.permutation(len(gains))) for _ in range(RESTARTS)])
 
 
-def _climbed(gains: Gains, order: Orders) -> Orders:
+def _hill_climb(gains: Gains, order: Orders) -> Orders:
     swaps = np.array(list(combinations(range(len(order)), 2)))
     while True:
         orders = np.vstack([order, np.repeat(order[None], len(swaps), axis=0)])

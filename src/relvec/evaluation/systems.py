@@ -76,10 +76,10 @@ class System:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def told(name: str, *settings: str) -> str:
+def name_with_settings(name: str, *settings: str) -> str:
     """The name with its unusual settings. Systems of one name count as seeds of one system.
 
-    >>> told("PMI", "window 5", ""), told("PMI", "")
+    >>> name_with_settings("PMI", "window 5", ""), name_with_settings("PMI", "")
     ('PMI (window 5)', 'PMI')
     """
     unusual = ", ".join(filter(None, settings))
@@ -109,7 +109,7 @@ def model_system(
     model = RelBERT.from_pretrained(
         source, backend=backend, template=template, pooling=pooling, device=device, dtype=dtype
     )
-    name = name or told(_folder_name(source), f"template {template}" if template else "", pooling or "")
+    name = name or name_with_settings(_folder_name(source), f"template {template}" if template else "", pooling or "")
     vectors = ModelVectors(model, name=name)
     return vector_system(vectors, model_facts(model, source, dtype))
 

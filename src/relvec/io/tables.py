@@ -119,10 +119,10 @@ def read_pairs_and_columns(source: Any) -> tuple[list[Pair], dict[str, list[Any]
     rows = list(read_rows(source))
     words = {"vector", *(name for row in rows for name in pair_columns(row.values) or ())}
     names = dict.fromkeys(name for row in rows for name in row.values if name not in words)
-    return [row.pair() for row in rows], {name: _alike([row.values.get(name) for row in rows]) for name in names}
+    return [row.pair() for row in rows], {name: _of_one_type([row.values.get(name) for row in rows]) for name in names}
 
 
-def _alike(values: list[Any]) -> list[Any]:
+def _of_one_type(values: list[Any]) -> list[Any]:
     """Numbers as they are; texts, and values of several kinds, as texts."""
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) == 1 and kinds <= {int, float, bool}:

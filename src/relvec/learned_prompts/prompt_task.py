@@ -14,7 +14,7 @@ from relvec.errors import RelvecError, brief
 from relvec.io.files import expanded, written_whole
 from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.settings import PromptSettings
-from relvec.model.adapter import check_beside_base, lasting
+from relvec.model.adapter import absolute_base, check_beside_base
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import PROMPT_NAME, Lengths, PromptResult
 from relvec.prompts.template import MASK, Template
@@ -57,7 +57,7 @@ class PromptTask:
     def save(self, **found: Any) -> PromptResult:
         """Write prompt.json and a picture of the losses; `found` are the fields of the result that the method knows."""
         result = PromptResult(
-            base=lasting(self.base),
+            base=absolute_base(self.base),
             pooling=self.settings.pooling,
             lengths=self.lengths,
             seed=self.settings.seed,

@@ -78,10 +78,10 @@ def adapters_and_base(folder: Path, show_progress: bool | None = None) -> tuple[
     return adapters, folder
 
 
-def lasting(base: str) -> str:
+def absolute_base(base: str) -> str:
     """A folder by its full path, which holds in any working directory; a name or a hub id as it is.
 
-    >>> lasting("mpnet"), lasting(".") == str(Path.cwd().resolve())
+    >>> absolute_base("mpnet"), absolute_base(".") == str(Path.cwd().resolve())
     ('mpnet', True)
     """
     folder = expanded(base)

@@ -9,7 +9,7 @@ from pathlib import Path
 from relvec.data.sources import DEFAULT_SOURCE, load
 from relvec.errors import in_one_sentence
 from relvec.model.cached_vectors import ModelVectors
-from relvec.model.model_check import PROBES, likeness
+from relvec.model.model_check import PROBES, median_cosine
 from relvec.model.relation_model import RelBERT
 from relvec.naming.building import build_catalogue, text_vectors
 from relvec.naming.catalogue import Catalogue
@@ -26,30 +26,30 @@ SENTENCE_ENCODERS = ("mpnet", "minilm")
 """Base models that give vectors of sentences, the best first."""
 
 
-def shipped(name: str) -> Path:
+def bundled_catalogue_path(name: str) -> Path:
     """Where the catalogue of a bundled model lies in this package."""
     return Path(str(files("relvec.naming"))) / "catalogues" / f"{name}.npz"
 
 
-def shipped_catalogue(model: RelBERT) -> Catalogue | None:
+def bundled_catalogue(model: RelBERT) -> Catalogue | None:
     """The catalogue that lies in this package for a model; None for a model that did not make it."""
-    path = shipped(model.name)
+    path = bundled_catalogue_path(model.name)
     if not path.is_file():
         return None
     with in_one_sentence(f"The catalogue {path} is damaged", "install relvec again", Exception):
         found = Catalogue.from_bytes(path.read_bytes())
-    return found if likeness(model, PROBES, found.probes) >= ALIKE else None
+    return found if median_cosine(model, PROBES, found.probes) >= ALIKE else None
 
 
-def made_catalogue(model: RelBERT) -> Catalogue | None:
+def catalogue_in_cache(model: RelBERT) -> Catalogue | None:
     """The catalogue that was made for a model before, from the cache; None if it was not."""
     content = _kept(model).get([DEFAULT_SOURCE]).get(DEFAULT_SOURCE)
     return None if content is None else Catalogue.from_bytes(content)
 
 
-def kept_catalogue(model: RelBERT) -> Catalogue:
+def cached_catalogue(model: RelBERT) -> Catalogue:
     """A catalogue from the cache. If there is none yet, some 25,000 pairs are encoded for it, once."""
-    found = made_catalogue(model)
+    found = catalogue_in_cache(model)
     if found is None:
         found = make_catalogue(model)
         _kept(model).add({DEFAULT_SOURCE: found.to_bytes()})
@@ -74,11 +74,11 @@ def taught_catalogue(model: RelBERT, teacher: RelBERT) -> Catalogue:
 
     A model that is its own teacher learns from what it says before.
     """
-    from relvec.naming.teaching import taught
+    from relvec.naming.teaching import with_learned_prototypes
 
     made, vectors, of_teacher = make_catalogue(model), ModelVectors(model), ModelVectors(teacher)
     names = made if teacher is model else teacher.catalogue
-    return taught(
+    return with_learned_prototypes(
         made,
         load(DEFAULT_SOURCE),
         lambda pairs: vectors.vectors(pairs)[0],

@@ -20,7 +20,7 @@ PROBES = [("Paris", "France"), ("barista", "coffee"), ("hot", "cold"), ("wheel",
 ALIKE = 0.9999  # another prompt, pooling, seed or step of training is further off; arithmetic is not
 
 
-def likeness(model: RelBERT, pairs: Sequence[Pair], vectors: Vectors) -> float:
+def median_cosine(model: RelBERT, pairs: Sequence[Pair], vectors: Vectors) -> float:
     """The median cosine of the vectors of pairs and of those that the model makes; a single odd pair is allowed."""
     if vectors.shape[1] != model.dim:
         return 0.0
@@ -31,7 +31,7 @@ def check_same_model(
     model: RelBERT, pairs: Sequence[Pair], vectors: Vectors, what: str, *, least: float = ALIKE
 ) -> None:
     """Refuse a model that gives the pairs other vectors; `what` holds the known ones."""
-    alike = likeness(model, pairs, vectors)
+    alike = median_cosine(model, pairs, vectors)
     if not alike >= least:  # nan is not alike
         seen = f"cosine {alike:.4f} on {len(pairs)} pairs"
         if vectors.shape[1] != model.dim:

@@ -15,7 +15,7 @@ from relvec.errors import RelvecError, UnknownWordsWarning, one_of
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.model.backends import DTYPES, UnsupportedModelError, candidates
 from relvec.model.threads import thread_count
-from relvec.pairs import Pair, Prototype, Relation, as_relation, as_relations, as_word, is_single, turned
+from relvec.pairs import Pair, Prototype, Relation, as_relation, as_relations, as_word, is_single, reversed_relation
 from relvec.pooling import check_pooling
 from relvec.progress import progress_bar
 from relvec.prompts import Template, TokenizedTemplate
@@ -308,11 +308,11 @@ class RelBERT(ABC):
     @property
     def catalogue(self) -> "Catalogue":
         """The relations that this model can name; made once for a model that brings none."""
-        from relvec.model.catalogues import kept_catalogue
+        from relvec.model.catalogues import cached_catalogue
 
         found = self.catalogue_at_hand
         if found is None:
-            self.catalogue = found = kept_catalogue(self)
+            self.catalogue = found = cached_catalogue(self)
         return found
 
     @catalogue.setter
@@ -322,10 +322,10 @@ class RelBERT(ABC):
     @property
     def catalogue_at_hand(self) -> "Catalogue | None":
         """The catalogue that was used before, or that is shipped with this model; None if it must be made first."""
-        from relvec.model.catalogues import shipped_catalogue
+        from relvec.model.catalogues import bundled_catalogue
 
         if self._catalogue is None or self._catalogue[0] != self.state():
-            self._catalogue = self.state(), shipped_catalogue(self)
+            self._catalogue = self.state(), bundled_catalogue(self)
         return self._catalogue[1]
 
     @staticmethod
@@ -350,7 +350,7 @@ class RelBERT(ABC):
         wanted = check_scoring(scoring)
         relations = [query, *options]
         if wanted != "forward":
-            relations += [turned(relation) for relation in relations]
+            relations += [reversed_relation(relation) for relation in relations]
         vectors = self.encode(relations)
         size = len(options) + 1
         directions = [vectors[start : start + size] for start in range(0, len(vectors), size)]

@@ -18,7 +18,7 @@ from relvec.naming.catalogue import Catalogue, NamedRelation, Prototypes
 from relvec.naming.entries import Entries, entries_of
 from relvec.naming.relatedness import Relatedness
 from relvec.naming.relation_space import RelationSpace, means_of
-from relvec.naming.sentences import turned_round
+from relvec.naming.sentences import with_slots_swapped
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, normalized
 
@@ -158,7 +158,7 @@ def _named(
 
 def _wording(relation: RatedRelation, is_reversed: bool) -> tuple[str, str, str]:
     """Definition, sentence and name, with X and Y as the entry has them."""
-    said = turned_round if is_reversed else str
+    said = with_slots_swapped if is_reversed else str
     return said(relation.definition), said(relation.sentence), relation.name.replace("-", " ")
 
 

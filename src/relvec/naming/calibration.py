@@ -26,11 +26,11 @@ def best_temperature(scores: NDArray[np.floating], is_right: NDArray[np.bool_]) 
     >>> 2.5 < best_temperature(3 * np.log(probabilities), right) < 3.5
     True
     """
-    losses = [-np.log(np.maximum(_mass(scores / t, is_right), 1e-12)).mean() for t in TEMPERATURES]
+    losses = [-np.log(np.maximum(_probability_of_right(scores / t, is_right), 1e-12)).mean() for t in TEMPERATURES]
     return float(TEMPERATURES[int(np.argmin(losses))])
 
 
-def _mass(scores: NDArray[np.floating], is_right: NDArray[np.bool_]) -> NDArray[np.floating]:
+def _probability_of_right(scores: NDArray[np.floating], is_right: NDArray[np.bool_]) -> NDArray[np.floating]:
     return (softmax(scores) * is_right).sum(axis=1)
 
 

@@ -21,10 +21,10 @@ def filled(sentence: str, pair: Pair) -> str:
     return _SLOT.sub(lambda slot: _with_article(slot[1], words[slot[2]]), sentence)
 
 
-def turned_round(sentence: str) -> str:
+def with_slots_swapped(sentence: str) -> str:
     """The sentence with X for Y and Y for X.
 
-    >>> turned_round("the Y is a place for keeping X")
+    >>> with_slots_swapped("the Y is a place for keeping X")
     'the X is a place for keeping Y'
     """
     return re.sub(r"\b[XY]\b", lambda slot: "Y" if slot[0] == "X" else "X", sentence)

@@ -28,7 +28,7 @@ Said = Callable[[Sequence[Pair]], NDArray[np.float32]]
 """What a teacher says of pairs: the probability of each row of the prototypes."""
 
 
-def taught(
+def with_learned_prototypes(
     catalogue: Catalogue,
     relations: Sequence[RatedRelation],
     encode: Encode,

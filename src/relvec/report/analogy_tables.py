@@ -5,7 +5,7 @@ from statistics import fmean
 
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, datasets_with
 from relvec.evaluation.records import Record, last_part
-from relvec.report.measured_systems import MeasuredSystem, dataset_titles, gravest, paper_sizes
+from relvec.report.measured_systems import MeasuredSystem, dataset_titles, gravest_mark, paper_sizes
 from relvec.report.published import published
 from relvec.report.system_tables import SystemValues, measured, metric, system_table, systems_as_columns
 from relvec.report.table import Column, ReportTable, Value
@@ -144,7 +144,7 @@ def _gain(entry: SystemValues, ranked: Sequence[SystemValues]) -> dict[str, Valu
     if not shared:
         return {}
     gain = fmean(values[name].mean - theirs[name].mean for name in shared)
-    mark = gravest(found[name].mark for found in (values, theirs) for name in shared)
+    mark = gravest_mark(found[name].mark for found in (values, theirs) for name in shared)
     return {"gain": Value(gain, seeds=values[shared[0]].seeds, mark=mark)}
 
 

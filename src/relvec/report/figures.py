@@ -116,7 +116,7 @@ def _panel(axes: "Axes", rows: Sequence[TableRow], column: Column, references: d
     places = [place for place, _, _ in found]
     means = [value.mean for _, _, value in found]
     axes.barh(places, means, height=0.72, color=[KIND_COLOURS.get(row.kind, SKY) for _, row, _ in found])
-    spread = list(zip(*(_reach(value) for _, _, value in found), strict=True))
+    spread = list(zip(*(_error_bar(value) for _, _, value in found), strict=True))
     axes.errorbar(means, places, xerr=spread, fmt="none", ecolor="black", elinewidth=0.8, capsize=1.5)
     for place, row, value in found:
         text = f"{value.mean:.1f}{value.mark if value.mark in NOT_COMPARABLE else ''}"
@@ -131,7 +131,7 @@ def _panel(axes: "Axes", rows: Sequence[TableRow], column: Column, references: d
     axes.tick_params(axis="y", length=0)
 
 
-def _reach(value: Value) -> tuple[float, float]:
+def _error_bar(value: Value) -> tuple[float, float]:
     """How far an error bar reaches down and up: the interval, else the deviation over seeds, else nowhere."""
     if isnan(value.low):
         return value.deviation, value.deviation

@@ -123,9 +123,9 @@ def mark(record: Record) -> str:
     return OTHER_SIZE if has_other_size(record) else USED_DATASET if used_dataset(record) else ""
 
 
-def gravest(marks: Iterable[str]) -> str:
+def gravest_mark(marks: Iterable[str]) -> str:
     """
-    >>> gravest(["", "*", "!"])
+    >>> gravest_mark(["", "*", "!"])
     '!'
     """
     found = set(marks)

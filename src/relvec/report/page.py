@@ -37,7 +37,7 @@ def write_report(runs: str | Path, output: str | Path, *, with_figures: bool = T
     if not found:
         raise RelvecError(f"There are no results in {runs}; run `relvec evaluate` with --runs {runs} first.")
     page = Path(output) / "results.md"
-    before, after = _around(page)
+    before, after = _around_report(page)
     stale = [f"{name}.{ending}" for name in TABLES for ending in ("csv", "tex", "svg")]
     with folder_written_whole(page.with_suffix(""), stale=stale) as folder:
         drawn = set()
@@ -52,7 +52,7 @@ def write_report(runs: str | Path, output: str | Path, *, with_figures: bool = T
     return found
 
 
-def _around(page: Path) -> tuple[str, str]:
+def _around_report(page: Path) -> tuple[str, str]:
     """What people wrote before and after the report."""
     text = page.read_bytes().decode() if page.exists() else NEW_PAGE
     before, start, rest = text.partition(START)

@@ -9,7 +9,7 @@ import pandas as pd
 from relvec.evaluation.records import Record, portable
 from relvec.report.measured_systems import (
     MeasuredSystem,
-    gravest,
+    gravest_mark,
     mark,
     measured_systems,
     settings_text,
@@ -56,7 +56,7 @@ def measured(
         seeds=("value", "size"),
         low=("low", _mean_of_all),
         high=("high", _mean_of_all),
-        mark=("mark", gravest),
+        mark=("mark", gravest_mark),
     )
     entries: dict[int, SystemValues] = {}
     for (place, key), *value in over_seeds.itertuples(name=None):
@@ -97,7 +97,7 @@ def _means(numbers: pd.DataFrame, key: str, parts: list[str]) -> pd.DataFrame:
     by_system = used.pivot_table("value", "system", "column").reindex(columns=parts).dropna()
     rest = by_system.drop(by_seed.index.unique("system"))
     rows = pd.concat([by_seed.reset_index(), rest.reset_index()])
-    marks = used.groupby("system")["mark"].agg(gravest)
+    marks = used.groupby("system")["mark"].agg(gravest_mark)
     return rows[["system"]].assign(column=key, value=rows[parts].mean(axis=1), mark=rows["system"].map(marks))
 
 

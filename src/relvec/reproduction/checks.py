@@ -23,7 +23,7 @@ def problems(
         if not expanded(path).exists():
             yield f"There is no {path} for --input {name}; check the path."
     models = dict.fromkeys(str(step.values[key]) for step in steps for key in ("base", "lm") if key in step.values)
-    if missing := [model for model in models if not _can_be_had(model)]:
+    if missing := [model for model in models if not _is_available(model)]:
         reason = "the network is switched off" if offline() else "the hub does not answer"
         yield f"Not here, and {reason}: {', '.join(missing)}; go where the hub is, or give a folder by --base."
     yield from _missing_data(dict.fromkeys(name for step in steps for name in step.pattern.data), data_dir)
@@ -47,7 +47,7 @@ def has_gpu() -> bool:
     return torch.cuda.is_available() or torch.backends.mps.is_available()
 
 
-def _can_be_had(model: str) -> bool:
+def _is_available(model: str) -> bool:
     if expanded(model).exists() or model in BUNDLED_MODELS:
         return True
     if model in BASE_MODELS:

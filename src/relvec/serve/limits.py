@@ -139,12 +139,12 @@ class _Request:
         except RefusedError as refusal:
             await self._refuse(refusal)
         except TimeoutError:
-            await self._refuse(self._late())
+            await self._refuse(self._timed_out())
         except Exception:
             log.exception("a request failed")
             await self._refuse(RefusedError(500, "The server failed to answer this; its log says why."))
 
-    def _late(self) -> RefusedError:
+    def _timed_out(self) -> RefusedError:
         seconds = f"{self.guard.timeout_seconds:g} seconds"
         if self.body is None:
             return RefusedError(408, f"The request did not arrive within {seconds}; send it faster.")

@@ -16,10 +16,10 @@ from relvec.model.adapter import (
     CONFIG_NAME,
     KEY_PREFIX,
     WEIGHTS_NAME,
+    absolute_base,
     adapter_config,
     check_beside_base,
     is_adapter,
-    lasting,
     plain_base,
 )
 from relvec.model.card import model_card
@@ -70,7 +70,7 @@ def save_adapter(wrapped: "PeftModel", model: TorchRelBERT, base: str, folder: P
 def write_adapter(weights: dict[str, Tensor], settings: dict[str, Any], model: TorchRelBERT, folder: Path) -> None:
     """A folder in PEFT's format, with the configuration and the card of the model that it makes."""
     check_finite(weights)
-    settings = settings | {"base_model_name_or_path": lasting(settings["base_model_name_or_path"])}
+    settings = settings | {"base_model_name_or_path": absolute_base(settings["base_model_name_or_path"])}
     with model_written(folder, model_card(model), model.full_config()) as partial:
         save_file(weights, partial / WEIGHTS_NAME, metadata={"format": "pt"})
         (partial / CONFIG_NAME).write_text(json.dumps(settings, indent=2, default=str) + "\n", encoding="utf-8")

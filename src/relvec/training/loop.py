@@ -121,7 +121,7 @@ class Loop(ABC):
 
     def snapshot(self) -> Mapping[str, Tensor]:
         """What to remember of the best evaluation: by default, all weights."""
-        return kept(self.weights)
+        return copied_weights(self.weights)
 
     def run(self, show_progress: bool | None = None) -> Course:
         """Train to the end, from the last checkpoint if there is one; the best `snapshot` is in `best`."""
@@ -184,7 +184,7 @@ class Loop(ABC):
             return
         state = {
             "course": {**vars(self.course), "counts": dict(self.course.counts)},
-            "weights": kept(self.weights),
+            "weights": copied_weights(self.weights),
             "best": dict(self.best),
             "optimizer": self.optimizer.state_dict(),
             "job": self.job,
@@ -212,16 +212,16 @@ class Loop(ABC):
         check_job(job == self.job, self.checkpoint)
         self.course = Course(**{**state["course"], "counts": Counter(state["course"]["counts"])})
         self.best = state["best"]
-        put_back(self.weights, state["weights"])
+        restore_weights(self.weights, state["weights"])
         self.optimizer.load_state_dict(state["optimizer"])
 
 
-def kept(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def copied_weights(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """A copy of some weights as they are now, on the CPU."""
     return {name: weight.detach().cpu().clone() for name, weight in weights.items()}
 
 
-def put_back(weights: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
+def restore_weights(weights: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
     """Give weights the values of an earlier copy."""
     with torch.no_grad():
         for name, weight in weights.items():

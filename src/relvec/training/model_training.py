@@ -16,7 +16,7 @@ from relvec.model.saving import check_model_output, finished_run
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.storage.lock import writing
 from relvec.training.adapters import save_adapter
-from relvec.training.loop import CHECKPOINT_NAME, Course, Loop, put_back
+from relvec.training.loop import CHECKPOINT_NAME, Course, Loop, restore_weights
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -56,7 +56,7 @@ class ModelTraining(Loop):
                 return finished
             self.check_disk()
             course = self.run(show_progress)
-            put_back(self.weights, self.best)
+            restore_weights(self.weights, self.best)
             if self.is_main:
                 self.save(course)
             self.delete_checkpoint()
