@@ -5,9 +5,11 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from relvec import PairIndex
 from relvec.cli.app import make_app
 
 ROOT = Path(__file__).parents[1]
@@ -64,6 +66,20 @@ def test_the_examples_print_what_the_page_shows(capsys: pytest.CaptureFixture[st
     assert number.sub("_", printed) == number.sub("_", shown)
     measured, told = ([float(each) for each in number.findall(text)] for text in (printed, shown))
     assert measured == pytest.approx(told, abs=0.05)
+
+
+def test_the_python_manual_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Except what needs a download or uploads."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {}
+    for block in blocks:
+        if "from_pretrained()" not in block and "push_to_hub" not in block:
+            exec(block, names)
+    assert names["question"].choice == ("note", "music")
+    assert names["found"][0].pair == ("vintner", "wine")
+    assert len(PairIndex.load("my.index")) == 5
 
 
 def test_ci_runs_the_readmes_test_command() -> None:

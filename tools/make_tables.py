@@ -48,7 +48,7 @@ def models() -> list[list[str]]:
 
 def _model(row: dict[str, object]) -> list[str]:
     speed = "" if row["speed"] is None else f"{row['speed']:g}x"
-    accuracy = "" if row["analogy_accuracy"] is None else f"{row['analogy_accuracy']:.1f} % ({row['scoring']})"
+    accuracy = "" if row["analogy_accuracy"] is None else f"{row['analogy_accuracy']:.1f} %"
     return [str(row["kind"]), f"{int(str(row['parameters'])) / 1e6:.0f} M", speed, accuracy, str(row["source"])]
 
 

@@ -73,6 +73,25 @@ def test_the_pairs_of_a_file_are_named(relvec: Relvec, tiny_folder: Path, tmp_pa
     assert [line.split("\t")[:3] for line in lines] == [[row["head"], row["tail"], row["relation"]] for row in listed]
 
 
+def test_a_pair_of_a_file_has_as_many_names_as_asked_for(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("".join(f"{head}\t{tail}\n" for head, tail in CAPITALS))
+    listed = json.loads(relvec("explain", tmp_path / "pairs.tsv", "-k", 2, "-m", tiny_folder, "--json").out)
+    assert [row["head"] for row in listed] == ["Paris", "Paris", "Tokyo", "Tokyo", "Rome", "Rome"]
+    assert all(first["probability"] >= second["probability"] for first, second in zip(*[iter(listed)] * 2, strict=True))
+
+
+def test_explain_writes_over_no_other_file(relvec: Relvec, refused: Refused, tiny_folder: Path, tmp_path: Path) -> None:
+    pairs, named = tmp_path / "pairs.tsv", tmp_path / "named.tsv"
+    pairs.write_text("Paris\tFrance\n")
+    model = ("-m", tiny_folder)
+    assert relvec("explain", pairs, "-o", named, *model).code == relvec("explain", pairs, "-o", named, *model).code == 0
+    assert "is the file of pairs itself" in refused("explain", pairs, "-o", pairs, *model)
+    pairs.write_text("Tokyo\tJapan\n")
+    assert "remove it, or choose another output" in refused("explain", pairs, "-o", named, *model)
+    assert "Paris" in named.read_text()
+    assert "ends in .tsv" in refused("explain", pairs, "-o", tmp_path / "named.csv", *model)
+
+
 def test_own_relations_come_from_a_file(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:
     rows = [*(f"{head},{tail},capital" for head, tail in CAPITALS), "cup,tea,holds", "pot,coffee,holds"]
     (tmp_path / "mine.csv").write_text("\n".join(["head,tail,relation", *rows]) + "\n")
@@ -101,6 +120,10 @@ def test_pairs_are_found_for_a_relation_in_words(relvec: Relvec, tiny_folder: Pa
         "definition": "Y is the currency of the country X",
     }
     assert len(answer["pairs"]) == len(pairs)
+    probabilities = [pair["probability"] for pair in answer["pairs"]]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert probabilities[0] <= 1
+    assert "understood as country-to-currency" in relvec(*command).err
     only = json.loads(relvec(*command, "--words", "knife,tea", "--json").out)["pairs"]
     assert sorted(pair["pair"] for pair in only) == ["cook:knife", "cup:tea"]
 

@@ -72,9 +72,7 @@ def _embed_file(pairs: str, output: Path, encoder: BatchEncoder, normalize: bool
     from relvec.io.vectors import check_output
     from relvec.model.cached_vectors import embed_to_file
 
-    check_output(output)
-    if pairs != "-" and output.exists() and output.samefile(pairs):
-        raise RelvecError(f"{output} is the file of pairs itself; choose another output.")
+    check_output(output, pairs)
     loaded = encoder.load(few_pairs=is_quick)
     was_there, start = output.exists(), time.perf_counter()
     done = embed_to_file(loaded, rows, output, columns=columns, normalize=normalize, **encoder.batches)

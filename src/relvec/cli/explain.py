@@ -38,9 +38,11 @@ def explain(
     ],
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The .tsv file to write, with a line for each pair of a file.")
+        Path | None, typer.Option("--output", "-o", help="The .tsv file to write for a file of pairs.")
     ] = None,
-    top: Annotated[int, typer.Option("--top", "-k", min=1, help="How many relations of a pair.")] = 3,
+    top: Annotated[
+        int | None, typer.Option("--top", "-k", min=1, help="How many relations of a pair; by default 3, for a file 1.")
+    ] = None,
     catalogue: Annotated[
         str | None,
         typer.Option(help="Your own relations: a file of pairs with a column relation, or a .toml with definitions."),
@@ -54,7 +56,7 @@ def explain(
     half of all pairs are related.
     """
     if len(pairs) == 1 and (pairs[0] == "-" or kind_of(pairs[0]) in TABLES or Path(pairs[0]).is_file()):
-        _explain_file(pairs[0], output, encoder, catalogue, json)
+        _explain_file(pairs[0], output, encoder, catalogue, top or 1, json)
         return
     if output is not None:
         raise RelvecError("An output is for a file of pairs; give one, or leave out --output.")
@@ -62,7 +64,7 @@ def explain(
     start_quickly()
     model = encoder.load()
     _use(model, catalogue)
-    found = model.explain(query, top=top)
+    found = model.explain(query, top=top or 3)
     related = float(min(model.relatedness(query)))
     names = [":".join(pair) for pair in query]
     value = {"pairs": names, "related": related, "relations": [_json(each) for each in found]}
@@ -78,28 +80,33 @@ def explain(
     show(json, value, Table(["in words", "relation", "probability", "as in"], rows, title))
 
 
-def _explain_file(source: str, output: Path | None, encoder: BatchEncoder, catalogue: str | None, json: bool) -> None:
+def _explain_file(
+    source: str, output: Path | None, encoder: BatchEncoder, catalogue: str | None, top: int, json: bool
+) -> None:
     pairs = read_pairs(source)
     is_quick = len(pairs) < FEW
     if is_quick:
         start_quickly()
-    from relvec.io.files import check_place, written_whole
+    from relvec.io.files import check_place
     from relvec.model.cached_vectors import ModelVectors
+    from relvec.storage.job import written_once
     from relvec.storage.lock import writing
 
     if output is not None:
-        check_place(output)
+        check_place(output, source)
+        if output.suffix != ".tsv":
+            raise RelvecError(f"{output} would be tab-separated; give it a name that ends in .tsv.")
     model = encoder.load(few_pairs=is_quick)
     _use(model, catalogue)
     vectors = ModelVectors(model, batch_size=encoder.batch_size)
     vectors.prepare(pairs, truncate=encoder.truncate)
-    rows = _named(model, pairs, vectors.rows(pairs))
+    rows = _named(model, pairs, vectors.rows(pairs), top)
     if output is None:
         named = list(rows)
         shown = [[*row[:3], f"{row[3]:.2f}", f"{row[4]:.2f}", row[5]] for row in named]
         show(json, [dict(zip(COLUMNS, row, strict=True)) for row in named], Table(COLUMNS, shown))
         return
-    with writing(output), written_whole(output) as partial, partial.open("w", encoding="utf-8") as file:
+    with writing(output), written_once(output) as partial, partial.open("w", encoding="utf-8") as file:
         file.write("\t".join(COLUMNS) + "\n")
         for head, tail, relation, probability, related, sentence in rows:
             cells = [tsv_cell(head), tsv_cell(tail), relation, f"{probability:.4f}", f"{related:.4f}"]
@@ -107,17 +114,20 @@ def _explain_file(source: str, output: Path | None, encoder: BatchEncoder, catal
     typer.echo(f"{len(pairs):,} pairs -> {output}", err=True)
 
 
-def _named(model: "RelBERT", pairs: Sequence[Pair], vectors: Any) -> Iterator[tuple[str, str, str, float, float, str]]:
-    """The best name of each pair; a reversed relation is said so."""
+def _named(
+    model: "RelBERT", pairs: Sequence[Pair], vectors: Any, top: int
+) -> Iterator[tuple[str, str, str, float, float, str]]:
+    """The best names of each pair; a reversed relation is said so."""
     from relvec.naming.catalogue import PAIRS_PER_STEP
 
     for start in range(0, len(pairs), PAIRS_PER_STEP):
         step = pairs[start : start + PAIRS_PER_STEP]
         found = vectors[start : start + len(step)]
-        explained = model.catalogue.explain(step, found, 1)
-        for (head, tail), (best,), related in zip(step, explained, model.catalogue.related(found), strict=True):
-            name = f"{best.relation} (reversed)" if best.is_reversed else best.relation
-            yield head, tail, name, best.probability, float(related), best.sentence
+        explained = model.catalogue.explain(step, found, top)
+        for (head, tail), names, related in zip(step, explained, model.catalogue.related(found), strict=True):
+            for each in names:
+                name = f"{each.relation} (reversed)" if each.is_reversed else each.relation
+                yield head, tail, name, each.probability, float(related), each.sentence
 
 
 def _use(model: "RelBERT", catalogue: str | None) -> None:
@@ -175,7 +185,7 @@ def _mentions(relation: "RatedRelation", word: str) -> bool:
 
 @with_shared_options
 def find(
-    definition: Annotated[str, typer.Argument(help='A relation in words, such as "X is a tool used by Y".')],
+    definition: Annotated[str, typer.Argument(help='A relation in words, such as "Y is a tool of X".')],
     *,
     words: Annotated[str | None, typer.Option(help="Only pairs with one of these words, separated by commas.")] = None,
     k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many pairs.")] = 10,
@@ -185,8 +195,8 @@ def find(
 ) -> None:
     """Find pairs of an index by a description of their relation.
 
-    The description is matched with the definitions in the catalogue; pairs are ranked by the probability of the best
-    matches.
+    The description is matched with the definitions in the catalogue. The probability of a pair is that of the best
+    matches, weighted by how well they match.
     """
     start_quickly()
     from relvec.index import PairIndex
@@ -197,9 +207,9 @@ def find(
     meant = [{"relation": each.relation.name, "definition": each.relation.definition} for each in matched]
     pairs = [{**pair_json(pair), "probability": score, "sentence": said} for pair, score, said in found]
     rows = [[":".join(pair), f"{score:.2f}", said] for pair, score, said in found]
-    title = f"understood as {', '.join(each['relation'] for each in meant)}"
+    note = f"understood as {', '.join(each['relation'] for each in meant)}"
     value = {"definition": definition, "relations": meant, "pairs": pairs}
-    show(json, value, Table(["pair", "probability", "in words"], rows, title))
+    show(json, value, Table(["pair", "probability", "in words"], rows), note=note)
 
 
 def sentence_of(explanation: "Explanation") -> str:

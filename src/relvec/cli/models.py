@@ -26,8 +26,8 @@ def models(json: Json = False) -> None:
             _millions(row["parameters"], "M"),
             "done" if row["here"] and row["download"] else _millions(row["download"], " MB"),
             None if row["speed"] is None else f"{row['speed']:g}x",
-            None if row["analogy_accuracy"] is None else f"{row['analogy_accuracy']:.1f} ({row['scoring']})",
-            f"{row['kind']}: {row['description']}",
+            None if row["analogy_accuracy"] is None else f"{row['analogy_accuracy']:.1f}",
+            row["description"],
         ]
         for row in rows
     ]

@@ -26,12 +26,11 @@ class Measured:
     """What was measured of a model, None where nothing was.
 
     `speed` is its pairs per second relative to relvec-mpnet's, `analogy_accuracy` the mean over SAT, U2, U4, Google and
-    BATS in per cent, and `scoring` how their questions were scored.
+    BATS in per cent, scored bidirectionally.
     """
 
     speed: float | None = None
     analogy_accuracy: float | None = None
-    scoring: str = "forward"
 
 
 @dataclass(frozen=True)
@@ -189,32 +188,32 @@ BUNDLED_MODELS: dict[str, BundledModel] = {
             "relvec-mpnet",
             base="mpnet",
             description="the default, MPNet tuned on relations",
-            measured=Measured(speed=1, analogy_accuracy=80.3, scoring="bidirectional"),
+            measured=Measured(speed=1, analogy_accuracy=80.3),
         ),
         BundledModel(
             "relvec-large",
             base="qwen-coder-1.5b",
             description="the first 18 layers of a decoder of 1.5 billion parameters, tuned on relations; needs torch",
-            measured=Measured(speed=0.3, analogy_accuracy=84.8, scoring="bidirectional"),
+            measured=Measured(speed=0.3, analogy_accuracy=84.8),
         ),
         BundledModel(
             "relvec-mpnet-semeval",
             base="mpnet",
             description="MPNet tuned on the paper's training data alone, to be compared with the paper",
-            measured=Measured(speed=1, analogy_accuracy=75.3, scoring="bidirectional"),
+            measured=Measured(speed=1, analogy_accuracy=75.3),
         ),
         BundledModel(
             "relvec-small",
             base="minilm",
             description="MiniLM that learned the vectors of relvec-mpnet; needs no download",
-            measured=Measured(speed=7.5, analogy_accuracy=74.3, scoring="bidirectional"),
+            measured=Measured(speed=7.5, analogy_accuracy=74.3),
             is_whole=True,
         ),
         BundledModel(
             "relvec-nano",
             base="",
             description="word vectors and a small network, for millions of pairs; needs no download",
-            measured=Measured(speed=690, analogy_accuracy=65.1, scoring="bidirectional"),
+            measured=Measured(speed=690, analogy_accuracy=65.1),
             is_whole=True,
             parameters=10_300_000,
         ),

@@ -156,5 +156,4 @@ def _row(
         "description": model.description,
         "speed": measured.speed,
         "analogy_accuracy": measured.analogy_accuracy,
-        "scoring": None if measured.analogy_accuracy is None else measured.scoring,
     }

@@ -11,7 +11,6 @@ from relvec.index.pair_index import PairIndex, Wanted
 from relvec.model.catalogues import encoded_texts, with_texts
 from relvec.model.relation_model import RelBERT
 from relvec.naming import NamedRelation
-from relvec.naming.calibration import softmax
 from relvec.pairs import Pair, as_word
 
 MATCHED = 3
@@ -21,14 +20,17 @@ SHARPNESS = 0.1
 
 
 class Matched(NamedTuple):
-    """A relation of the catalogue with a similar definition; which of its words is X, a definition does not tell."""
+    """A relation of the catalogue with a similar definition, and how similar: 1 for the best match, less for others.
+
+    Which of its words is X, a definition does not tell.
+    """
 
     relation: NamedRelation
     weight: float
 
 
 class Found(NamedTuple):
-    """A pair of the index, how probably it stands in a matched relation, and the likeliest of these in words."""
+    """A pair of the index, the probability of the matched relations by their weights, and the likeliest in words."""
 
     pair: Pair
     probability: float
@@ -44,7 +46,7 @@ def match(model: RelBERT, definition: str, *, top: int = MATCHED) -> list[Matche
     (vector,) = encoded_texts([text], catalogue.text_encoder)
     similar = catalogue.by_text(vector[None])[0]
     best = np.argsort(-similar, kind="stable")[:top]
-    weights = softmax(similar[None, best] / SHARPNESS)[0]
+    weights = np.exp((similar[best] - similar[best[0]]) / SHARPNESS)
     return [Matched(catalogue.relations[number], float(weight)) for number, weight in zip(best, weights, strict=True)]
 
 
@@ -76,8 +78,8 @@ def _ranked(model: RelBERT, matched: Sequence[Matched], pairs: Sequence[Pair]) -
     columns = [catalogue.relations.index(each.relation) for each in matched]
     probabilities = catalogue.names(vectors)[:, columns] * catalogue.related(vectors)[:, None]
     likeliest = probabilities.argmax(axis=1)
-    found = []
-    for pair, of_each, best in zip(pairs, probabilities, likeliest, strict=True):
-        found.append(Found(pair, float(of_each.sum()), matched[best].relation.said_of(pair)))
-    weights = probabilities @ np.array([each.weight for each in matched], dtype=np.float32)
-    return [found[at] for at in np.argsort(-weights, kind="stable")]
+    weighted = probabilities @ np.array([each.weight for each in matched], dtype=np.float32)
+    return [
+        Found(pairs[at], float(weighted[at]), matched[likeliest[at]].relation.said_of(pairs[at]))
+        for at in np.argsort(-weighted, kind="stable")
+    ]

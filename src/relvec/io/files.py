@@ -163,12 +163,14 @@ def _prefix(path: Path) -> str:
     return f".{path.name}.{_TEMPORARY}"
 
 
-def check_place(path: Path) -> None:
-    """Refuse a place where no file can be written, before the work that would make it."""
+def check_place(path: Path, source: str = "") -> None:
+    """Refuse a place where no file can be written, or the file that is read, before the work that would make it."""
     if not path.parent.is_dir():
         raise RelvecError(f"There is no folder {path.parent}; make it first.")
     if path.is_dir():
         raise RelvecError(f"{path} is a folder; give the name of a file.")
+    if source and path.exists() and Path(source).exists() and path.samefile(source):
+        raise RelvecError(f"{path} is the file of pairs itself; choose another output.")
 
 
 @contextmanager

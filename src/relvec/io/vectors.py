@@ -82,9 +82,9 @@ def check_input(path: Path) -> VectorFormat:
     return _format_of(path)
 
 
-def check_output(path: Path) -> VectorFormat:
+def check_output(path: Path, source: str = "") -> VectorFormat:
     """The format of a file to write: asked before anything is encoded."""
-    check_place(path)
+    check_place(path, source)
     if path.suffix.lower() == ".parquet":
         pyarrow()
     return _format_of(path)

@@ -51,8 +51,9 @@ def cached_catalogue(model: RelBERT) -> Catalogue:
     """A catalogue from the cache. If there is none yet, some 25,000 pairs are encoded for it, once."""
     found = catalogue_in_cache(model)
     if found is None:
-        found = make_catalogue(model)
-        _kept(model).add({DEFAULT_SOURCE: found.to_bytes()})
+        content = make_catalogue(model).to_bytes()
+        _kept(model).add({DEFAULT_SOURCE: content})
+        found = Catalogue.from_bytes(content)  # rounded, as it will be read next time
     return found
 
 

@@ -38,7 +38,7 @@ def check_same_model(
             seen = f"{vectors.shape[1]} dimensions where it makes {model.dim}"
         raise RelvecError(
             f"{what} holds vectors of another model than {model.name} ({seen}); "
-            "use the model that made them, with its own prompt and pooling."
+            "use the model that made them, with its own prompt and pooling, or encode the pairs again with this one."
         )
 
 
