@@ -32,8 +32,8 @@ def models(json: Json = False) -> None:
         for row in rows
     ]
     nothing = [""] * 4
-    table.append(["<folder>", *nothing, "a model saved by save_pretrained, or in the published format"])
-    table.append(["<owner/name>", *nothing, "any encoder or relation model of the Hugging Face hub"])
+    table.append(["<folder>", *nothing, "any saved model"])
+    table.append(["<owner/name>", *nothing, "any model of the Hugging Face hub"])
     show(json, rows, Table(_COLUMNS, table))
 
 

@@ -104,7 +104,7 @@ BASE_MODELS: dict[str, BaseModel] = {
         BaseModel(
             name="mpnet",
             hub_id="sentence-transformers/all-mpnet-base-v2",
-            description="MPNet-base, 12 layers, 768 dimensions, sentence-tuned",
+            description="MPNet-base, sentence-tuned",
             parameters=108_900_000,
             sha256={
                 "config.json": "d46a3e04ded82bba22528424480697d394eeda6a27484e08c5bb2bdf5906cfa0",
@@ -127,7 +127,7 @@ BASE_MODELS: dict[str, BaseModel] = {
         BaseModel(
             name="minilm",
             hub_id="sentence-transformers/all-MiniLM-L6-v2",
-            description="MiniLM (BERT), 6 layers, 384 dimensions, sentence-tuned",
+            description="MiniLM, 6 layers of BERT, sentence-tuned",
             parameters=22_700_000,
             sha256={
                 "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
@@ -148,7 +148,7 @@ BASE_MODELS: dict[str, BaseModel] = {
         BaseModel(
             name="qwen-coder-1.5b",
             hub_id="Qwen/Qwen2.5-Coder-1.5B-Instruct",
-            description="Qwen2.5-Coder-1.5B-Instruct, a decoder of 28 layers, 1536 dimensions, from 4-bit weights",
+            description="Qwen2.5-Coder-1.5B-Instruct, a decoder, from 4-bit weights",
             parameters=1_543_700_000,
             sha256={"model.gguf": "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"},
             packages=_parts(
@@ -187,32 +187,32 @@ BUNDLED_MODELS: dict[str, BundledModel] = {
         BundledModel(
             "relvec-mpnet",
             base="mpnet",
-            description="the default, MPNet tuned on relations",
+            description="the default: MPNet tuned on relations",
             measured=Measured(speed=1, analogy_accuracy=80.3),
         ),
         BundledModel(
             "relvec-large",
             base="qwen-coder-1.5b",
-            description="the first 18 layers of a decoder of 1.5 billion parameters, tuned on relations; needs torch",
+            description="18 layers of a decoder tuned on relations; needs torch",
             measured=Measured(speed=0.3, analogy_accuracy=84.8),
         ),
         BundledModel(
             "relvec-mpnet-semeval",
             base="mpnet",
-            description="MPNet tuned on the paper's training data alone, to be compared with the paper",
+            description="MPNet tuned on the paper's labels alone",
             measured=Measured(speed=1, analogy_accuracy=75.3),
         ),
         BundledModel(
             "relvec-small",
             base="minilm",
-            description="MiniLM that learned the vectors of relvec-mpnet; needs no download",
+            description="MiniLM distilled from relvec-mpnet",
             measured=Measured(speed=7.5, analogy_accuracy=74.3),
             is_whole=True,
         ),
         BundledModel(
             "relvec-nano",
             base="",
-            description="word vectors and a small network, for millions of pairs; needs no download",
+            description="word vectors, for millions of pairs",
             measured=Measured(speed=690, analogy_accuracy=65.1),
             is_whole=True,
             parameters=10_300_000,
