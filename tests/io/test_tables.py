@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from relvec.errors import RelvecError
-from relvec.io.tables import TABLES, read_pairs, read_related_pairs, read_rows, tsv_cell
+from relvec.io.tables import TABLES, read_pairs, read_pairs_and_columns, read_related_pairs, read_rows, tsv_cell
 
 EXPECTED = [("Paris", "France"), ("ice cream", "summer")]
 
@@ -114,6 +114,13 @@ def test_relations_are_read_by_any_column_name(labelled: Path) -> None:
         (('6" nail', "steel"), ""),
         (("a", "b"), "7"),
     ]
+
+
+@pytest.mark.parametrize("words", [("head", "tail"), ("subject", "object")])
+@pytest.mark.parametrize("other", ["head", "tail", "vector", "vectors"])
+def test_no_further_column_stands_for_words_or_vectors(words: tuple[str, str], other: str) -> None:
+    columns = {other: ["x"], words[0]: ["cup"], words[1]: ["tea"], "id": ["7"]}
+    assert read_pairs_and_columns(pd.DataFrame(columns)) == ([("cup", "tea")], {"id": ["7"]})
 
 
 def test_missing_values_of_a_frame_are_no_label() -> None:

@@ -112,12 +112,14 @@ def read_related_pairs(source: Any) -> list[tuple[Pair, str]]:
 def read_pairs_and_columns(source: Any) -> tuple[list[Pair], dict[str, list[Any]]]:
     r"""Pairs, and what else the table says of each, such as an id, by lower-cased column name.
 
+    A column that a file of vectors has for something else, such as `vectors`, is left out.
+
     >>> _ = Path("pairs.tsv").write_text("id\thead\ttail\n7\tParis\tFrance\n")
     >>> read_pairs_and_columns("pairs.tsv")
     ([('Paris', 'France')], {'id': ['7']})
     """
     rows = list(read_rows(source))
-    words = {"vector", *(name for row in rows for name in pair_columns(row.values) or ())}
+    words = {"head", "tail", "vector", "vectors", *(name for row in rows for name in pair_columns(row.values) or ())}
     names = dict.fromkeys(name for row in rows for name in row.values if name not in words)
     return [row.pair() for row in rows], {name: _of_one_type([row.values.get(name) for row in rows]) for name in names}
 
