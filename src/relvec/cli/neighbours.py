@@ -41,7 +41,8 @@ def neighbours(
     rerank: Annotated[
         int | None,
         typer.Option(
-            min=0, help="How many candidates of a compressed index are encoded again: by default 32, or 2k if more."
+            min=0,
+            help="How many candidates of a compressed index are encoded again: by default 32, or 2k if more; 0 for none.",
         ),
     ] = None,
     reranker: Reranker = None,
