@@ -37,7 +37,7 @@ def neighbours(
     rerank: Annotated[
         int | None,
         typer.Option(
-            min=0, help="How many candidates of a compressed index are encoded again: 0, or at least k; by default 32."
+            min=0, help="How many candidates are encoded again: 0, or at least k; by default 32, or 2k if that is more."
         ),
     ] = None,
     reranker: Reranker = None,
