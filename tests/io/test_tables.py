@@ -143,6 +143,12 @@ def test_vectors_in_a_parquet_file_do_not_hinder_reading_its_pairs(tmp_path: Pat
         ("pairs.txt", b"a:b:c\n", "line 1: 'a:b:c' has more than one colon; write head:tail, and words with a colon"),
         ("pairs.txt", b"Paris:\n", "line 1: in 'Paris:' a word of the pair is empty"),
         ("pairs.csv", b"a,b\nc,d,e\n", "line 2: 3 columns where 2 are expected; separate two words by one comma"),
+        (
+            "pairs.csv",
+            b"relation,word_a,word_b\nin,a,b\n",
+            "line 1: no head and tail among relation, word_a, word_b; name the two word columns head and tail",
+        ),
+        ("pairs.csv", b"a\n", "line 1: 1 columns where 2 are expected; separate two words by one comma"),
         ("pairs.tsv", b"a\tb\nc\n", "line 2: 1 columns where 2 are expected; separate two words by one tab"),
         ("pairs.csv", b"head,tail,score\na,b\n", "line 2: 2 columns where 3 are expected"),
         ("pairs.csv", b"head,tail,Head\na,b,c\n", "line 1: there are several columns head; keep one"),

@@ -211,6 +211,9 @@ def _text_rows(rows: Iterable[tuple[int, list[str]]], name: str, separator: str)
             names = column_names(cells, where) if is_header else ["head", "tail"]
             if is_header:
                 continue
+            if len(cells) > len(names):  # it may be a header; who asks for its pair is told the columns
+                yield Row(where, dict.fromkeys(cell.strip() for cell in cells))
+                continue
         if len(cells) != len(names):
             fix = f"separate two words by one {separator}, or name the columns head and tail in a first line"
             yield Row(where, {}, f"{len(cells)} columns where {len(names)} are expected; {fix}.")
