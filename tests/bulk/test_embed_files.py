@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import shutil
 import sys
 import threading
 import time
@@ -152,11 +153,12 @@ def test_bad_rows_are_told_with_file_and_row(embed: Callable[..., Summary], tmp_
     assert "1 columns where 2" in told[1]["problem"]
     assert "tokens where the model takes" in told[2]["problem"]
     assert embed(bad, "cut", truncate=True).rows == 3
-    with pytest.raises(RelvecError, match=r"bad.tsv, row 3: a word of the pair is empty"):
-        embed(bad, "strict", strict=True)
+    for folder in ("strict", "vectors"):  # also where all else is done
+        with pytest.raises(RelvecError, match=r"bad.tsv, row 3: a word of the pair is empty"):
+            embed(bad, folder, strict=True)
 
 
-def test_files_of_any_filesystem_are_read_and_written(model: Path) -> None:
+def test_files_of_any_filesystem_are_read_and_written_and_known_again(model: Path) -> None:
     import fsspec
 
     fsspec.filesystem("memory").pipe("/pairs/a.jsonl", b'{"head": "cup", "tail": "tea", "n": 3}\n["Paris", "France"]\n')
@@ -166,6 +168,9 @@ def test_files_of_any_filesystem_are_read_and_written(model: Path) -> None:
     assert again.shards_before == 1
     with fsspec.open("memory://vectors/part-00000.parquet") as file:
         assert pq.read_table(file)["n"].to_pylist() == ["3", None]
+    fsspec.filesystem("memory").pipe("/pairs/a.jsonl", b'{"head": "cup", "tail": "tee", "n": 3}\n["Paris", "France"]\n')
+    with pytest.raises(RelvecError, match="other input or other options"):
+        embed_files("memory://pairs", "memory://vectors", model=model, backend="numpy", workers=1)
 
 
 def test_an_address_of_this_machine_gives_what_its_path_gives(
@@ -187,12 +192,12 @@ def test_an_address_without_its_package_is_pyarrows_or_names_the_package(
 
     monkeypatch.setattr("fsspec.core.url_to_fs", lacking)
     if known_to_pyarrow:
-        assert [Path(file).name for file in find_files([f"file://{pairs}"])] == ["a.parquet", "b.csv"]
+        assert [Path(file).name for file in find_files([f"file://{pairs}"], "")] == ["a.parquet", "b.csv"]
     else:
         with pytest.raises(
             RelvecError, match=r"^other://x needs a package .*\(Install s3fs to access S3\); install it"
         ):
-            find_files(["other://x"])
+            find_files(["other://x"], "")
 
 
 def test_a_folder_of_another_job_or_model_is_refused(
@@ -206,6 +211,45 @@ def test_a_folder_of_another_job_or_model_is_refused(
     (tmp_path / "vectors" / "manifest.jsonl").write_text("{}\n")
     with pytest.raises(RelvecError, match=r"manifest.jsonl is damaged .*; remove it to encode again"):
         embed(pairs)
+
+
+def test_an_edited_file_is_other_input_and_a_copied_one_is_not(
+    embed: Callable[..., Summary], pairs: Path, tmp_path: Path
+) -> None:
+    embed(pairs)
+    shutil.copytree(pairs, tmp_path / "copied")
+    shutil.rmtree(pairs)
+    (tmp_path / "copied").rename(pairs)
+    assert embed(pairs).shards_before == 2
+    lines = (pairs / "b.csv").read_text()
+    for table in (lines.replace("cup,tea", "cup,tee"), lines):
+        (pairs / "b.csv").write_text(table)
+        with nullcontext() if table == lines else pytest.raises(RelvecError, match="other input or other options"):
+            embed(pairs)
+    rows = pq.read_table(pairs / "a.parquet").to_pydict()
+    pq.write_table(pa.table({**rows, "weight": rows["weight"][::-1]}), pairs / "a.parquet", row_group_size=7)
+    with pytest.raises(RelvecError, match="other input or other options"):
+        embed(pairs)
+
+
+@pytest.mark.parametrize("output", ["pairs/vectors", "."])
+def test_what_lies_in_the_output_is_no_input(embed: Callable[..., Summary], pairs: Path, output: str) -> None:
+    embed(pairs, output)
+    (pairs.parent / output / "part-00000.parquet").unlink()
+    assert (embed(pairs.parent, output).shards_before, embed(pairs, output).rows) == (1, 64)
+
+
+def test_a_folder_that_holds_the_input_itself_is_no_output(embed: Callable[..., Summary], pairs: Path) -> None:
+    with pytest.raises(RelvecError, match=r"pairs lie in the output itself; choose another output"):
+        embed(pairs, "pairs")
+    assert embed(pairs / "*.csv", "pairs").rows == embed(pairs / "*.csv", "pairs").rows == 4
+
+
+def test_a_name_with_brackets_may_be_that_of_a_file(embed: Callable[..., Summary], tmp_path: Path) -> None:
+    for rows, name in enumerate(("p1.csv", "p2.csv", "p[1].csv"), start=1):
+        (tmp_path / name).write_text("cup,tea\n" * rows)
+    assert embed(tmp_path / "p[1].csv").rows == 3
+    assert embed(tmp_path / "p[12].csv", "both").rows == 3
 
 
 @pytest.mark.parametrize(

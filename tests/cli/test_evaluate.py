@@ -47,6 +47,20 @@ def data_dir(tmp_path: Path) -> Path:
     return root
 
 
+def test_a_benchmark_may_be_given_by_its_title_in_any_case(relvec: Relvec, tiny_folder: Path, data_dir: Path) -> None:
+    where = ("--model", tiny_folder, "--data-dir", data_dir)
+    analogy = ["--dataset", "SAT", "--dataset", "sat full", "--dataset", "u2", "--dataset", "U2"]
+    assert relvec("evaluate", "analogy", *where, *analogy).code == 0
+    assert relvec("evaluate", "classification", *where, "--dataset", "Root09", "--no-grid").code == 0
+    assert relvec("evaluate", "mapping", *where, "--dataset", "Relation mapping").code == 0
+    known = ["sat", "sat_full", "u2", "root09", "relation_mapping"]
+    assert sorted(record.dataset for record in load_records("runs")) == sorted(known)
+    Path("SAT").mkdir()
+    Path("SAT/test.jsonl").write_text(json.dumps(QUESTIONS[0]))
+    assert relvec("evaluate", "analogy", *where, "--dataset", "SAT").code == 0
+    assert "SAT" in {record.dataset for record in load_records("runs")}
+
+
 def test_analogies_are_answered_and_kept(relvec: Relvec, tiny_folder: Path, data_dir: Path) -> None:
     ways = ["--scoring", "forward", "--scoring", "bidirectional"]
     result = relvec("evaluate", "analogy", "--model", tiny_folder, "--data-dir", data_dir, *ways)

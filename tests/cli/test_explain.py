@@ -128,6 +128,18 @@ def test_pairs_are_found_for_a_relation_in_words(relvec: Relvec, tiny_folder: Pa
     assert sorted(pair["pair"] for pair in only) == ["cook:knife", "cup:tea"]
 
 
+def test_pairs_are_found_in_an_index_at_any_address(refused: Refused, tiny_folder: Path) -> None:
+    pytest.importorskip("pymilvus", reason="the extra milvus is not installed")
+    command = ["find", "X is a tool of Y", "--index", "milvus:nowhere//pairs.db", "-m", tiny_folder]
+    assert "There is no Milvus index at milvus:nowhere//pairs.db" in refused(*command)
+
+
+def test_words_that_are_too_long_are_cut_if_that_is_wanted(relvec: Relvec, refused: Refused, tiny_folder: Path) -> None:
+    for pairs in ([f"{'long ' * 40}:tea"], [f"{'long ' * 40}:tea", "cup:tea"]):
+        assert "tokens where the model takes" in refused("explain", *pairs, "-m", tiny_folder)
+        assert relvec("explain", *pairs, "-m", tiny_folder, "--truncate").code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

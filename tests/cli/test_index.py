@@ -87,6 +87,17 @@ def test_labels_that_are_left_out_are_counted(relvec: Relvec, tiny_folder: Path,
     assert "left out" not in relvec("index", "add", built, tmp_path / "pairs.tsv", "-m", tiny_folder).err
 
 
+def test_another_model_than_that_of_the_shards_is_refused(
+    relvec: Relvec, refused: Refused, tiny_folder: Path, tiny_folders: Callable[[str], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "pairs.tsv").write_text(TABLE)
+    relvec("embed", tmp_path / "pairs.tsv", "-o", tmp_path / "vectors", "-m", tiny_folder, "--workers", 1)
+    build = ("index", "build", tmp_path / "vectors", "-o", tmp_path / "my.index")
+    assert "vectors of another model than tiny-bert" in refused(*build, "-m", tiny_folders("bert"))
+    assert "5 pairs" in relvec(*build, "-m", tiny_folder).err
+    assert "5 pairs (finished before)" in relvec(*build).err
+
+
 def test_the_pairs_alone_make_an_index_of_another_model(
     relvec: Relvec, tiny_folders: Callable[[str], Path], built: Path, tmp_path: Path
 ) -> None:

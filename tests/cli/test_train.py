@@ -162,7 +162,7 @@ def test_a_dry_run_prints_the_size_and_writes_nothing(
         (["--data", "DATA", "--set", "stps=3"], "did you mean 'steps'"),
         (["--data", "DATA", "--loss", "hinge"], "Unknown loss 'hinge'"),
         (["--data", "DATA", "--exclude-relation", "capitl"], "did you mean 'capital'"),
-        (["--data", "DATA", "--set", "threshold=99"], "2 are needed"),
+        (["--data", "DATA", "--set", "threshold=99"], "3 are needed"),
         (["--data", "DATA", "--loss", "triplet"], "has no negative pair for its triples"),
         (["--data", "DATA", "--lora", "-1"], "lora_rank is -1"),
         (["--data", "DATA", "--set", "exclude_benchmark_pairs=true"], "give their folder with --data-dir"),

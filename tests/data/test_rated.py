@@ -67,11 +67,13 @@ def test_relations_keep_their_order_and_category() -> None:
     assert [(found.name, found.category) for found in select(rows)] == [("b", "x"), ("a", "")]
 
 
-def test_too_few_positives_are_named_with_relation_and_place() -> None:
-    with pytest.raises(RelvecError, match=r"line 0: relation 'r' has 1 positives, 2 are needed"):
-        select(rated(7))
-    with pytest.raises(RelvecError, match="lower the threshold"):
-        select(rated(1, 2, 3), threshold=3)
+@pytest.mark.parametrize("given", [0, 1, 2])
+def test_as_many_positives_are_asked_for_as_are_enough(given: int) -> None:
+    few = select(rated(*range(5)), threshold=5 - given)
+    others = [relation("a", positives=3)]
+    with pytest.raises(RelvecError, match=rf"'r': has {given} positives, 3 are needed \(1 held out\)"):
+        check_relations([*others, *few])
+    check_relations([*others, *select(rated(*range(5)), threshold=2)])
 
 
 def test_a_pair_rated_twice_is_refused() -> None:

@@ -260,7 +260,6 @@ HEADER = b"relation,category,head,tail,score\n"
         ("p.csv", b"relation,tail\na,b\n", "line 1: no relation; name the columns relation, head and tail"),
         ("p.csv", HEADER + b"r,,caf\xe9,drink,1\n", "line 2: not UTF-8 text; save the file as UTF-8"),
         ("p.csv", HEADER, "holds no rated pair"),
-        ("p.csv", HEADER + b"r,,a,b,1\n", "line 2: relation 'r' has 1 positives"),
         (
             "p.jsonl",
             b'{"relation": "r", "head": "a", "tail": "b", "score": null}',

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from relvec import RelBERT, RelvecError
-from relvec.index import PairIndex, build_index, extend_index
+from relvec.index import PairIndex, build_index
 from relvec.index.storage import writing_index
 from relvec.model import cached_vectors
 
@@ -24,6 +24,11 @@ class CrashError(Exception):
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cached_vectors, "PAIRS_PER_STEP", 2)
+
+
+def add(model: RelBERT, pairs: Any, folder: str | Path, **options: Any) -> int:
+    with PairIndex.editing(folder) as index:
+        return index.add(model, pairs, **options)
 
 
 def crash_after(model: RelBERT, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,15 +65,15 @@ def test_a_killed_addition_leaves_the_index_and_resumes(
     build_index(tiny, PAIRS[:1], tmp_path / "my.index", relations=["capital"])
     crash_after(tiny, 1, monkeypatch)
     with pytest.raises(CrashError):
-        extend_index(tiny, PAIRS, tmp_path / "my.index")
+        add(tiny, PAIRS, tmp_path / "my.index")
     assert len(PairIndex.load(tmp_path / "my.index")) == 1
     again = RelBERT.from_pretrained(tiny_folder)
     labels = ["x", "capital", "", "", "", ""]
-    assert extend_index(again, PAIRS, tmp_path / "my.index", relations=labels) == 4
+    assert add(again, PAIRS, tmp_path / "my.index", relations=labels) == 4
     index = PairIndex.load(tmp_path / "my.index")
     assert (index.pairs.pairs(), index.pairs.all_relations()) == (DISTINCT, ["capital", "capital", "", "", ""])
     np.testing.assert_allclose(index.vectors(), PairIndex.of(again, DISTINCT).vectors(), atol=1e-6)
-    assert extend_index(again, PAIRS, tmp_path / "my.index") == 0
+    assert add(again, PAIRS, tmp_path / "my.index") == 0
 
 
 def test_a_build_replaces_an_index_even_a_broken_one(tiny: RelBERT, tmp_path: Path) -> None:
@@ -84,7 +89,7 @@ def test_the_folder_may_be_the_one_where_the_command_runs(
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     build_index(tiny, PAIRS, ".")
-    assert extend_index(tiny, [("new", "pair")], ".") == 1
+    assert add(tiny, [("new", "pair")], ".") == 1
     assert len(PairIndex.load(".")) == len(DISTINCT) + 1
 
 
@@ -107,7 +112,7 @@ def test_an_impossible_build_is_refused_before_encoding(
 
 def test_a_second_build_is_refused_and_an_addition_waits(tiny: RelBERT, tmp_path: Path) -> None:
     build_index(tiny, PAIRS[:2], tmp_path / "my.index")
-    adding = Thread(target=extend_index, args=(tiny, PAIRS, tmp_path / "my.index"))
+    adding = Thread(target=add, args=(tiny, PAIRS, tmp_path / "my.index"))
     with writing_index(tmp_path / "my.index"):
         with pytest.raises(RelvecError, match="Another run is writing"):
             build_index(tiny, PAIRS, tmp_path / "my.index")

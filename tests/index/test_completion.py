@@ -21,16 +21,14 @@ def test_candidates_are_partners_and_tails_but_not_a_or_c(tiny: RelBERT, index: 
     assert sorted(words) == ["Japan", "bread", "dogs", "tea", "wine"]
 
 
-def test_word_vectors_add_words_near_c_and_near_its_analogue(
-    tiny: RelBERT, index: PairIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("relvec.index.completion.FROM_EACH", 2)
+def test_word_vectors_add_words_near_c_and_near_its_analogue(tiny: RelBERT, index: PairIndex, tmp_path: Path) -> None:
     lines = ["Tokyo 1 0 0", "kyoto 1 0.1 0", "paris 0 0 -1", "france 0 1 -1", "rice_cake 1 1 0", "far -1 -1 -1"]
     (tmp_path / "glove.txt").write_text("\n".join(lines) + "\n")
-    words = candidate_words(tiny, index, "Paris", "France", "Tokyo", word_vectors=tmp_path / "glove.txt")
+    options = {"word_vectors": tmp_path / "glove.txt", "from_each": 2}
+    words = candidate_words(tiny, index, "Paris", "France", "Tokyo", **options)
     assert {"kyoto", "rice cake"} <= set(words)
     assert "far" not in words
-    without = candidate_words(tiny, index, "Paris", "France", "unheard", word_vectors=tmp_path / "glove.txt")
+    without = candidate_words(tiny, index, "Paris", "France", "unheard", **options)
     assert "kyoto" not in without
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from relvec import PairIndex, RelBERT, RelvecError
-from relvec.index import build_index, complete, export_index, extend_index, import_index
+from relvec.index import build_index, complete, export_index, import_index
 from relvec.pairs import Pair
 
 pytest.importorskip("pymilvus", reason="the extra milvus is not installed")
@@ -83,7 +83,8 @@ def test_analogies_are_completed_as_from_a_folder(model: RelBERT, address: str, 
 def test_pairs_are_added_removed_and_exported(model: RelBERT, tmp_path: Path) -> None:
     address = f"milvus:{tmp_path}/pairs.db"
     build_index(model, PAIRS, address, relations=RELATIONS)
-    assert extend_index(model, [("cup", "tea"), ("pot", "soup")], address) == 1
+    with PairIndex.editing(address) as index:
+        assert index.add(model, [("cup", "tea"), ("pot", "soup")]) == 1
     with PairIndex.editing(address) as index:
         assert index.remove([("it's", 'a "quote"'), ("not", "here")]) == 1
     index = PairIndex.load(address)

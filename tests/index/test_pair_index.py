@@ -7,8 +7,11 @@ import pytest
 import torch
 
 from relvec import Prototype, RelvecError
+from relvec.data.sources import load
 from relvec.index import PairIndex
+from relvec.index.pair_index import UNRELATED
 from relvec.model.torch_backend import TorchRelBERT
+from relvec.naming.building import build_catalogue
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, cosine
 
@@ -105,7 +108,7 @@ def test_a_compressed_index_is_reranked_exactly(tiny: TorchRelBERT, many_pairs: 
     np.testing.assert_allclose([neighbour.score for neighbour in more], exact_scores, atol=1e-5)
 
 
-def test_at_most_the_given_number_of_candidates_is_encoded_again(
+def test_the_given_number_of_candidates_is_encoded_again_but_at_least_those_that_are_shown_or_none(
     tiny: TorchRelBERT, many_pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = PairIndex.of(tiny, many_pairs, kind="rabitq")
@@ -118,14 +121,30 @@ def test_at_most_the_given_number_of_candidates_is_encoded_again(
         return original(pairs, *options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(tiny, "_encode_distinct", counting)
-    found = index.neighbours(tiny, ("barista", "coffee"), 50, rerank=8)
-    assert encoded == [1, 8]
-    assert len(found) == 50
-    scores = [neighbour.score for neighbour in found]
-    assert scores == sorted(scores, reverse=True)
-    encoded.clear()
-    assert len(index.neighbours(tiny, ("barista", "coffee"), 5, rerank=0)) == 5
-    assert encoded == [1]
+    for rerank, again in ((60, [60]), (8, [50]), (0, [])):
+        encoded.clear()
+        found = index.neighbours(tiny, ("barista", "coffee"), 50, rerank=rerank)
+        assert encoded == [1, *again]
+        assert len(found) == 50
+        scores = [neighbour.score for neighbour in found]
+        assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("kind", ["flat", "rabitq"])
+def test_all_scores_of_a_list_are_less_what_unrelated_words_lose_or_none_is(
+    tiny: TorchRelBERT, many_pairs: list[Pair], kind: str
+) -> None:
+    index, query = PairIndex.of(tiny, many_pairs, kind=kind), ("barista", "coffee")
+    tiny.catalogue = build_catalogue(load("bundled")[:12], lambda pairs: tiny.encode(pairs, truncate=True))
+    for rerank in (2, 20):
+        found = index.neighbours(tiny, query, 10, rerank=rerank)
+        pairs = [each.pair for each in found]
+        expected = tiny.similarity(query, pairs) - UNRELATED * (1 - tiny.relatedness(pairs))
+        np.testing.assert_allclose([each.score for each in found], expected, atol=1e-5)
+    plain = index.neighbours(tiny, query, 10, rerank=0)
+    atol = 1e-5 if kind == "flat" else 0.2
+    cosines = tiny.similarity(query, [each.pair for each in plain])
+    np.testing.assert_allclose([each.score for each in plain], cosines, atol=atol)
 
 
 def test_another_model_is_refused_even_of_the_same_architecture(
@@ -182,7 +201,11 @@ def test_an_index_that_grew_and_shrank_answers_as_one_built_at_once(
 def test_an_index_opened_for_reading_cannot_be_changed(tiny: TorchRelBERT, index: PairIndex, tmp_path: Path) -> None:
     index.save(tmp_path / "my.index")
     opened = PairIndex.load(tmp_path / "my.index")
-    for change in (lambda: opened.remove(PAIRS[:1]), lambda: opened.add(tiny, [("x", "y")])):
+
+    def append() -> None:
+        opened.append([("x", "y")], [""], np.ones((1, 16), dtype=np.float32))
+
+    for change in (lambda: opened.remove(PAIRS[:1]), lambda: opened.add(tiny, [("x", "y")]), append):
         with pytest.raises(RelvecError, match="opened for reading"):
             change()
 

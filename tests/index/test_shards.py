@@ -17,6 +17,7 @@ from relvec.bulk import embed_files
 from relvec.bulk.manifest import JobHeader, Manifest, Shard
 from relvec.index import index_shards
 from relvec.index.shard_vectors import ShardVectors
+from relvec.io.tables import read_related_pairs
 from relvec.model.model_check import ModelCheck
 from relvec.pairs import Pair
 
@@ -67,6 +68,19 @@ def test_an_index_of_shards_has_each_pair_once_with_its_first_label(
     expected = model.encode(index.pairs.pairs(), normalize=True)
     np.testing.assert_allclose(index.vectors(), expected, atol=1e-5)
     assert [each.pair for each in index.neighbours(model, ("pot", "soup"), k=1, relation="holds")] == [("cup", "tea")]
+
+
+@pytest.mark.parametrize("label", [3, 1.5, True, float("nan"), " part  of "])
+def test_a_label_is_read_from_shards_as_it_is_from_a_file(
+    label: object, tiny_folders: Callable[[str], Path], tmp_path: Path
+) -> None:
+    table = pa.table({"head": ["cup", "a"], "tail": ["tea", "b"], "relation": [label, None]})
+    pq.write_table(table, tmp_path / "pairs.parquet")
+    embed_files(tmp_path / "pairs.parquet", tmp_path / "vectors", model=tiny_folders("mpnet"), workers=1)
+    index_shards(tmp_path / "vectors", tmp_path / "my.index")
+    pairs = PairIndex.load(tmp_path / "my.index").pairs
+    found = list(zip(pairs.pairs(), pairs.all_relations(), strict=True))
+    assert found == read_related_pairs(tmp_path / "pairs.parquet")
 
 
 @pytest.mark.parametrize("kind", ["folder", "milvus"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from relvec.errors import RelvecError
-from relvec.io.tables import TABLES, read_pairs, read_related_pairs, read_rows, tsv_cell
+from relvec.io.tables import TABLES, read_pairs, read_pairs_and_columns, read_related_pairs, read_rows, tsv_cell
 
 EXPECTED = [("Paris", "France"), ("ice cream", "summer")]
 
@@ -116,6 +116,13 @@ def test_relations_are_read_by_any_column_name(labelled: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("words", [("head", "tail"), ("subject", "object")])
+@pytest.mark.parametrize("other", ["head", "tail", "vector", "vectors"])
+def test_no_further_column_stands_for_words_or_vectors(words: tuple[str, str], other: str) -> None:
+    columns = {other: ["x"], words[0]: ["cup"], words[1]: ["tea"], "id": ["7"]}
+    assert read_pairs_and_columns(pd.DataFrame(columns)) == ([("cup", "tea")], {"id": ["7"]})
+
+
 def test_missing_values_of_a_frame_are_no_label() -> None:
     for missing in (float("nan"), None, pd.NA):
         assert read_related_pairs(pd.DataFrame({"head": ["a"], "tail": ["b"], "relation": [missing]})) == [
@@ -136,6 +143,12 @@ def test_vectors_in_a_parquet_file_do_not_hinder_reading_its_pairs(tmp_path: Pat
         ("pairs.txt", b"a:b:c\n", "line 1: 'a:b:c' has more than one colon; write head:tail, and words with a colon"),
         ("pairs.txt", b"Paris:\n", "line 1: in 'Paris:' a word of the pair is empty"),
         ("pairs.csv", b"a,b\nc,d,e\n", "line 2: 3 columns where 2 are expected; separate two words by one comma"),
+        (
+            "pairs.csv",
+            b"relation,word_a,word_b\nin,a,b\n",
+            "line 1: no head and tail among relation, word_a, word_b; name the two word columns head and tail",
+        ),
+        ("pairs.csv", b"a\n", "line 1: 1 columns where 2 are expected; separate two words by one comma"),
         ("pairs.tsv", b"a\tb\nc\n", "line 2: 1 columns where 2 are expected; separate two words by one tab"),
         ("pairs.csv", b"head,tail,score\na,b\n", "line 2: 2 columns where 3 are expected"),
         ("pairs.csv", b"head,tail,Head\na,b,c\n", "line 1: there are several columns head; keep one"),

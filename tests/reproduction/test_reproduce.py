@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -159,6 +160,20 @@ def test_another_seed_is_another_run_of_the_same_systems(reproduce: Reproduce, r
         assert reproduce("--only", "table 2", "--seed", seed)[0] == 0
     assert [words[0] for words in ran] == ["train", "evaluate", "train", "evaluate"]
     assert Path("paper/results.md").read_text().count("| RelBERT, manual prompt | 2 |") >= 1
+
+
+def test_another_data_folder_is_another_job(
+    reproduce: Reproduce, ran: list[Sequence[str]], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(place))
+    shutil.copytree(place / "data", place / "other")
+    for given in ("--data-dir=~/data", "--data-dir=data", f"--data-dir={place}/other/../data"):
+        assert reproduce("--only", "table 2", given)[0] == 0
+    assert reproduce("--only", "table 2")[0] == 0  # RELVEC_DATA names it too
+    assert [words[0] for words in ran] == ["train", "evaluate"]
+    code, _, err = reproduce("--only", "table 2", "--data-dir", "other")
+    assert (code, len(ran)) == (2, 2)
+    assert "journal.jsonl belongs to a run with another base, other settings or other data" in err
 
 
 def test_a_dry_run_runs_nothing_and_tells_steps_time_and_what_is_left_out(

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from relvec import RelBERT
+from relvec import PairIndex, RelBERT
+from relvec.index.pair_index import RERANKED
 from relvec.serve.app import Limits
 from relvec.serve.limits import MOST_REQUESTS, PART_BYTES, JsonLines
 
@@ -118,6 +119,18 @@ def test_so_many_requests_are_under_way_and_no_more(serving: Any, model: RelBERT
             each.close()
         while client.ask("/embed", EMBED).status == 429:
             time.sleep(0.01)
+
+
+def test_neighbours_that_are_encoded_again_are_counted(
+    serving: Any, model: RelBERT, index: PairIndex, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert index.is_exact
+    assert model.catalogue_at_hand
+    with caplog.at_level(logging.INFO, "relvec.serve"), serving(model, index=index) as client:
+        client.ask("/neighbours", {"pairs": ["cup:tea"], "top": 2})
+        client.ask("/neighbours", {"pairs": ["cup:tea"], "top": 20})
+    told = [record.__dict__["told"] for record in caplog.records if "told" in record.__dict__]
+    assert [each["pairs"] for each in told if each["path"] == "/neighbours"] == [1 + RERANKED, 1 + 40]
 
 
 def test_a_request_that_takes_too_long_is_given_up(serving: Any, limits: Limits, watched: Any) -> None:

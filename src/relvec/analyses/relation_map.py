@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, load_labelled
+from relvec.data.benchmarks.registry import benchmark_name
 from relvec.data.sources import load
 from relvec.errors import RelvecError, needed_for, one_of
 from relvec.io.files import written_whole
@@ -130,6 +131,7 @@ def load_groups(
     >>> [len(pairs) > 5 for pairs in load_groups("bundled", ["animal-to-young"]).values()]
     [True]
     """
+    data = benchmark_name("classification", data)
     if data in CLASSIFICATION_DATASETS:
         test = load_labelled(data, data_dir)["test"]
         groups: dict[str, list[Pair]] = {}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, load_labelled
+from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
 from relvec.errors import RelvecError
 from relvec.evaluation.classification import ClassificationTask
 from relvec.evaluation.records import Record, file_name
@@ -87,14 +87,15 @@ def unseen_category(
     reduced = recipe.changed({"exclude_categories": [*recipe.exclude_categories, category]})
     # A wrong name fails now, not after hours of training.
     load_relations(reduced, data_dir)
-    parts = {dataset: load_labelled(dataset, data_dir) for dataset in datasets or CLASSIFICATION_DATASETS}
+    task = ClassificationTask(grid=grid, seed=seed, jobs=jobs)
+    parts = task.load(datasets, data_dir)
     scores = []
     for chosen, name in ((recipe, "all"), (reduced, f"without-{file_name(category)}")):
         train(chosen, folder / name, data_dir, show_progress)
         model = RelBERT.from_pretrained(folder / name, dtype=dtype)
         vectors = ModelVectors(model, name=f"{folder.absolute().name}/{name}", show_progress=show_progress)
         system = vector_system(vectors, model_facts(model, str(folder / name), dtype))
-        records = run_task(ClassificationTask(grid=grid, seed=seed, jobs=jobs), system, parts, runs, command)
+        records = run_task(task, system, parts, runs, command)
         scores.append({record.dataset: _scores(record) for record in records})
     return UnseenCategory(category, *scores)
 

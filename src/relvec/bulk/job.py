@@ -13,7 +13,7 @@ from relvec.bulk.parts import count_rows, split_into_parts
 from relvec.bulk.runners import RUNNERS
 from relvec.bulk.shards import Task
 from relvec.errors import RelvecError, one_of
-from relvec.io.addresses import find_files, is_remote, size_of
+from relvec.io.addresses import find_files, is_remote, size_of, version_of
 from relvec.io.files import expanded
 from relvec.io.tables import pyarrow
 from relvec.model.model_check import ModelCheck
@@ -71,14 +71,14 @@ def embed_files(
     run = RUNNERS[one_of("runner", runner, RUNNERS)]
     pyarrow()
     given = [inputs] if isinstance(inputs, str | Path) else list(inputs)
-    files = find_files(map(str, given))
+    folder = str(output).rstrip("/") if is_remote(str(output)) else str(expanded(output))
+    files = find_files(map(str, given), folder)
     sizes = [(file, count_rows(file)) for file in files]
     parts = split_into_parts(sizes, shards)
     if not parts:
         raise RelvecError(f"{', '.join(map(str, given))} holds no pair; write one a row.")
-    folder = str(output).rstrip("/") if is_remote(str(output)) else str(expanded(output))
     loaded = RelBERT.from_pretrained(model, backend=backend, device=device, dtype=dtype)
-    plan = [[asdict(part) for part in parts], [size_of(file) for file in files]]
+    plan = [[asdict(part) for part in parts], [version_of(file) for file in files]]
     header = JobHeader(
         **ModelCheck.of(loaded).as_dict(),
         dim=loaded.dim,
@@ -95,6 +95,8 @@ def embed_files(
         if not is_remote(folder):
             Path(folder).mkdir(parents=True, exist_ok=True)
         manifest = _manifest_to_resume(folder, header, loaded)
+        if strict and (bad := manifest.problems):
+            raise RelvecError("{file}, row {row}: {problem}".format_map(bad[0]))
         before = len(manifest.shards)
         remaining = [part for part in parts if part.number not in manifest.shards]
         known = sum(shard.stop - shard.start for shard in manifest.shards.values())

@@ -81,6 +81,11 @@ class Manifest:
                     found._problems.setdefault(problem["part"], []).append(problem)
         return found
 
+    @property
+    def problems(self) -> list[dict[str, Any]]:
+        """The rows that were left out, in their order."""
+        return [problem for part in sorted(self._problems) for problem in self._problems[part]]
+
     def keep_whole(self) -> None:
         """Forget shards whose file is missing or of another size."""
         self.shards = {
@@ -102,9 +107,8 @@ class Manifest:
     def save(self) -> None:
         """Write both files; the errors first, so that the manifest never has a shard whose errors are not there."""
         start = time.monotonic()
-        problems = [problem for part in sorted(self._problems) for problem in self._problems[part]]
-        if problems:
-            write_whole(f"{self.folder}/{ERRORS}", _lines(problems))
+        if self.problems:
+            write_whole(f"{self.folder}/{ERRORS}", _lines(self.problems))
         entries = [self.header, *(self.shards[part] for part in sorted(self.shards))]
         write_whole(f"{self.folder}/{MANIFEST}", _lines(sealed(entry.as_dict()) for entry in entries))
         self._saved = time.monotonic()

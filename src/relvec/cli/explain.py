@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.options import FEW, BatchEncoder, Encoder, Json, start_quickly, with_shared_options
+from relvec.cli.options import FEW, BatchEncoder, Encoder, Index, Json, start_quickly, with_shared_options
 from relvec.cli.output import Table, pair_json, show
 from relvec.errors import RelvecError
 from relvec.io.tables import TABLES, kind_of, read_pairs, tsv_cell
@@ -64,8 +64,8 @@ def explain(
     start_quickly()
     model = encoder.load()
     _use(model, catalogue)
-    found = model.explain(query, top=top or 3)
-    related = float(min(model.relatedness(query)))
+    found = model.explain(query, top=top or 3, truncate=encoder.truncate)
+    related = float(min(model.relatedness(query, truncate=encoder.truncate)))
     names = [":".join(pair) for pair in query]
     value = {"pairs": names, "related": related, "relations": [_json(each) for each in found]}
     title = ", ".join(names)
@@ -189,7 +189,7 @@ def find(
     *,
     words: Annotated[str | None, typer.Option(help="Only pairs with one of these words, separated by commas.")] = None,
     k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many pairs.")] = 10,
-    index: Annotated[Path | None, typer.Option(help="An index folder; by default the bundled vocabulary.")] = None,
+    index: Index = None,
     encoder: Encoder,
     json: Json = False,
 ) -> None:

@@ -9,6 +9,7 @@ import typer
 from relvec.cli.options import FEW, BatchEncoder, Encoder, Json, PairsFile, with_shared_options
 from relvec.cli.output import facts_table, show
 from relvec.errors import RelvecError, counted
+from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.index.kinds import KINDS, check_kind
 from relvec.io.tables import read_pairs, read_related_pairs
 from relvec.pairs import Pair
@@ -44,12 +45,14 @@ def build(
     The same command again resumes an interrupted build. A column named relation labels the pairs; a pair keeps its
     first label.
     """
-    from relvec.bulk.manifest import MANIFEST
+    from relvec.bulk.manifest import MANIFEST, Manifest
     from relvec.index import build_index, index_shards
     from relvec.io.addresses import size_of
 
     before, start = _version(output), time.perf_counter()
     if pairs != "-" and size_of(f"{pairs.rstrip('/')}/{MANIFEST}") >= 0:
+        if encoder.model != DEFAULT_MODEL:
+            Manifest.read(pairs.rstrip("/")).header.check(encoder.load(), pairs)
         index_shards(pairs.rstrip("/"), output, kind=kind, shorter=dim)
         _report(output, before, time.perf_counter() - start)
         return
@@ -67,7 +70,7 @@ def build(
 @with_shared_options
 def add(index: Folder, pairs: PairsFile, *, encoder: BatchEncoder) -> None:
     """Add pairs that an index does not have yet. Pairs that it has keep their labels."""
-    from relvec.index import extend_index
+    from relvec.index import PairIndex
     from relvec.index.storage import is_milvus, read_meta
 
     rows = read_related_pairs(pairs)
@@ -75,7 +78,8 @@ def add(index: Folder, pairs: PairsFile, *, encoder: BatchEncoder) -> None:
         read_meta(Path(index))
     listed, relations = zip(*rows, strict=True)
     loaded = encoder.load(few_pairs=len(rows) < FEW)
-    added = extend_index(loaded, listed, index, relations=relations, **encoder.batches)
+    with PairIndex.editing(index) as opened:
+        added = opened.add(loaded, listed, relations=relations, **encoder.batches)
     typer.echo(f"{counted(added, 'pair')} added -> {index}", err=True)
     _report_labels(rows)
 

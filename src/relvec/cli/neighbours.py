@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from relvec.cli.explain import UNRELATED, sentence_of
-from relvec.cli.options import Encoder, Json, start_quickly, with_shared_options
+from relvec.cli.options import Encoder, Index, Json, start_quickly, with_shared_options
 from relvec.cli.output import Table, pair_json, show
 from relvec.errors import RelvecError
 from relvec.pairs import Pair, as_word, parse_pair
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 Reranker = Annotated[
     str | None,
     typer.Option(help="A better model to rank the 1,000 best candidates of the index's own model (--model)."),
-]
-Index = Annotated[
-    str | None,
-    typer.Option(help="An index folder, or milvus: and its address; by default the bundled vocabulary."),
 ]
 
 
@@ -41,7 +37,7 @@ def neighbours(
     rerank: Annotated[
         int | None,
         typer.Option(
-            min=0, help="How many candidates of a compressed index are encoded again: by default 32, or 2k if more."
+            min=0, help="How many candidates are encoded again: 0, or at least k; by default 32, or 2k if that is more."
         ),
     ] = None,
     reranker: Reranker = None,

@@ -40,6 +40,10 @@ Dtype = Annotated[
 PairsFile = Annotated[
     str, typer.Argument(help="A .csv, .tsv, .jsonl or .parquet file, lines of head:tail, or - for stdin.")
 ]
+Index = Annotated[
+    str | None,
+    typer.Option(help="An index folder, or milvus: and its address; by default the bundled vocabulary."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Decides every random choice.")]
 DataDir = Annotated[

@@ -12,7 +12,7 @@ import typer
 from relvec.cli.options import DataDir, DryRun, Json, SeedOption
 from relvec.cli.output import Table, show
 from relvec.errors import RelvecError, needed_for
-from relvec.io.files import written_whole
+from relvec.io.files import data_folder, written_whole
 from relvec.progress import progress_bar
 from relvec.settings import named_values
 from relvec.storage.lock import writing
@@ -81,11 +81,13 @@ def reproduce(
         raise RelvecError(" ".join(found))
     if dry_run:
         return
-    if data_dir is not None:
-        os.environ["RELVEC_DATA"] = str(data_dir.absolute())
+    job, data = "reproduce", data_folder(data_dir)
+    if data is not None:
+        os.environ["RELVEC_DATA"] = str(data.resolve())
+        job = f"reproduce with {data.resolve()}"
     done: list[Finished] = []
     with writing(output / "journal.jsonl"):
-        journal = Journal(output / "journal.jsonl", job="reproduce")
+        journal = Journal(output / "journal.jsonl", job)
         names = {step.name: cost for step, cost in zip(steps, costs, strict=True)}
         with progress_bar(round(sum(cost.seconds for cost in costs)), "Reproducing", unit="s") as bar:
 

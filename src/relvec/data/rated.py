@@ -100,9 +100,6 @@ def _relation(name: str, rated: list[RatedPair], top: int, bottom: int, threshol
         first_positive = max(len(pairs) - top, 0)
         lower = sum(row.score < ordered[first_positive].score for row in ordered)
         positives, negatives = pairs[first_positive:], pairs[: min(bottom, lower)]
-    if len(positives) < 2:
-        fix = "add pairs" if threshold is None else "add pairs or lower the threshold"
-        raise RelvecError(f"{rated[0].where}relation {name!r} has {len(positives)} positives, 2 are needed; {fix}.")
     return RatedRelation(name, rated[0].category, positives, negatives)
 
 
@@ -199,7 +196,7 @@ def problems(relations: Sequence[RatedRelation]) -> Iterator[Problem]:
             if pair in relation.negatives:
                 yield Problem(relation.name, ":".join(pair), "is both positive and negative")
         if not has_training_positives(relation):
-            held_out = len(split([relation], "valid")[0].positives)
+            held_out = max(1, len(split([relation], "valid")[0].positives))
             needed = f"{held_out + _TRAINING_POSITIVES} are needed ({held_out} held out)"
             yield Problem(relation.name, "", f"has {len(relation.positives)} positives, {needed}")
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.data.benchmarks.analogy import ANALOGY_DATASETS, Part, Question, datasets_with, load_questions
+from relvec.data.benchmarks.registry import benchmark_name
 from relvec.errors import RelvecError, one_of
 from relvec.evaluation.records import Record
 from relvec.evaluation.systems import OutOfVocabulary, Scores, System
@@ -142,7 +143,7 @@ class AnalogyTask(Task[list[Question]]):
             raise RelvecError("--out-of-vocabulary fallback and --fallback go together; give both or neither.")
 
     def load(self, datasets: Sequence[str], data_dir: str | Path | None = None) -> dict[str, list[Question]]:
-        chosen = datasets or datasets_with(self.part)
+        chosen = [benchmark_name("analogy", dataset) for dataset in datasets] or datasets_with(self.part)
         return {dataset: load_questions(dataset, self.part, data_dir) for dataset in chosen}
 
     def pairs(self, data: list[Question]) -> Iterable[Pair]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, LabelledPairs, Part, load_labelled
+from relvec.data.benchmarks.registry import benchmark_name
 from relvec.errors import RelvecError, one_of
 from relvec.evaluation.mlp_grid import DEFAULT_POINT, GRID, GridData, check_scikit_learn, fit_grid
 from relvec.evaluation.records import Record
@@ -179,7 +180,8 @@ class ClassificationTask(Task[Parts]):
     fine_tuning: "FineTuning | None" = None
 
     def load(self, datasets: Sequence[str], data_dir: str | Path | None = None) -> dict[str, Parts]:
-        return {dataset: load_labelled(dataset, data_dir) for dataset in datasets or CLASSIFICATION_DATASETS}
+        chosen = [benchmark_name("classification", dataset) for dataset in datasets] or CLASSIFICATION_DATASETS
+        return {dataset: load_labelled(dataset, data_dir) for dataset in chosen}
 
     def pairs(self, data: Parts) -> Iterable[Pair]:
         return (pair for part in data.values() for pair in part.pairs)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.data.benchmarks.mapping import DEFAULT_DATASET, MappingProblem, load_problems
+from relvec.data.benchmarks.registry import benchmark_name
 from relvec.evaluation.records import Record
 from relvec.evaluation.systems import System
 from relvec.evaluation.task import Outcome, Task, percent_interval, vectors_of
@@ -181,7 +182,8 @@ class MappingTask(Task[list[MappingProblem]]):
     }
 
     def load(self, datasets: Sequence[str], data_dir: str | Path | None = None) -> dict[str, list[MappingProblem]]:
-        return {dataset: load_problems(dataset, data_dir) for dataset in datasets or [DEFAULT_DATASET]}
+        chosen = [benchmark_name("mapping", dataset) for dataset in datasets or [DEFAULT_DATASET]]
+        return {dataset: load_problems(dataset, data_dir) for dataset in chosen}
 
     def pairs(self, data: list[MappingProblem]) -> Iterable[Pair]:
         return (pair for problem in data for side in (problem.source, problem.target) for pair in _pairs(side))

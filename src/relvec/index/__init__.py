@@ -8,7 +8,7 @@
 [('cup', 'tea')]
 """
 
-from relvec.index.building import build_index, export_index, export_pairs, extend_index, import_index, index_shards
+from relvec.index.building import build_index, export_index, export_pairs, import_index, index_shards
 from relvec.index.completion import complete
 from relvec.index.pair_index import Neighbour, PairIndex
 
@@ -19,7 +19,6 @@ __all__ = [
     "complete",
     "export_index",
     "export_pairs",
-    "extend_index",
     "import_index",
     "index_shards",
 ]

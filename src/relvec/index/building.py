@@ -117,26 +117,6 @@ def _write(
         PairIndex(store, pairs, made_by).write(Path(address).resolve(), job)
 
 
-def extend_index(
-    model: RelBERT,
-    pairs: Any,
-    folder: str | Path,
-    *,
-    relations: Sequence[str] | None = None,
-    batch_size: int = BATCH_SIZE,
-    truncate: bool = False,
-) -> int:
-    """Encode the pairs that an index folder lacks, append them, and return how many they were.
-
-    >>> model = RelBERT.from_pretrained(tiny_model)
-    >>> _ = build_index(model, [("Paris", "France")], "my.index")
-    >>> extend_index(model, [("Paris", "France"), ("Tokyo", "Japan")], "my.index")
-    1
-    """
-    with PairIndex.editing(folder) as index:
-        return index.add(model, pairs, relations=relations, batch_size=batch_size, truncate=truncate)
-
-
 def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: str = "auto") -> int:
     """Make an index of vectors that the model made, and return how many; of several rows of one pair the first counts.
 

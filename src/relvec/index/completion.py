@@ -78,7 +78,7 @@ def candidate_words(
     words += [found.pair[0] for found in index.candidates(backward, from_each, Wanted(tail=c))]
     words += [found.pair[1] for found in index.candidates(forward, from_each)]
     if word_vectors is not None:
-        words += _near(read_vectors(word_vectors), a, b, c)
+        words += _near(read_vectors(word_vectors), a, b, c, from_each)
     taken = {a.casefold(), c.casefold()}
     pairs = [(c, word) for word in dict.fromkeys(words) if word.casefold() not in taken]
     refused = model.refused(pairs)
@@ -87,13 +87,13 @@ def candidate_words(
     return [word for _, word in pairs if (c, word) not in refused]
 
 
-def _near(table: VectorTable, a: str, b: str, c: str) -> list[str]:
+def _near(table: VectorTable, a: str, b: str, c: str, count: int) -> list[str]:
     vectors = [table.find(spellings(word)) for word in (a, b, c)]
     of_a, of_b, of_c = (None if vector is None else normalized(vector[None])[0] for vector in vectors)
     if of_c is None:
         return []
     words, matrix = list(table.rows), normalized(table.matrix[list(table.rows.values())])
     near = [of_c] if of_a is None or of_b is None else [of_c, of_c + of_b - of_a]
-    rows = [row for vector in near for row in np.argsort(-(matrix @ vector), kind="stable")[:FROM_EACH]]
+    rows = [row for vector in near for row in np.argsort(-(matrix @ vector), kind="stable")[:count]]
     found = [words[row].replace("_", " ") for row in rows]
     return [as_word(word) for word in found if word.strip()]

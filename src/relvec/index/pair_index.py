@@ -190,6 +190,7 @@ class PairIndex:
 
     def append(self, pairs: Sequence[Pair], relations: Sequence[str], vectors: VectorRows) -> None:
         """Append pairs that are not here yet, with the vectors of the index's own model."""
+        self._check_writable()
         self._vectors.add(vectors)
         self.pairs = self.pairs.joined(PairVocabulary.of(pairs, relations))
 
@@ -229,8 +230,8 @@ class PairIndex:
         """The k pairs whose relation is most similar to the query: a pair, or several (the mean of their vectors).
 
         score(p) = cos(x_query, x_p), less 0.3 times the probability that the words of p are not related, with a model
-        that has a catalogue to tell it. Of a compressed index the best `rerank` candidates (32, or 2k if that is more)
-        are encoded again, which makes their scores exact; if they are fewer than k, the others keep their estimates.
+        that has a catalogue to tell it. For that, and as scores of a compressed index are estimates, the best `rerank`
+        candidates (32, or 2k if that is more; at least k) are encoded again; with 0, scores are what the index knows.
         With a `reranker`, a better model than the index's own, the candidates (1,000) are ranked by its vectors. The
         query's own pairs and their reverses never count, nor does a pair that has a word of the query, except with
         `shared_words`. `relation` keeps to pairs with this label, or one of several.
@@ -282,14 +283,16 @@ class PairIndex:
             self.candidates(vector, max(k, rerank), _wanted(query, labels, shared_words))
             for query, vector in zip(asked, vectors, strict=True)
         ]
-        pairs = list(dict.fromkeys(each.pair for of_query in found for each in of_query[:rerank]))
+        pairs = list(dict.fromkeys(each.pair for of_query in found for each in of_query)) if rerank else []
+        if not pairs:
+            return found
         if reranker is not None:
             model, vectors = reranker, reranker.encode(asked)
-        again = model.encode(pairs, truncate=True, show_progress=show_progress) if pairs else vectors[:0]
-        catalogue = model.catalogue_at_hand if pairs else None
+        again = model.encode(pairs, truncate=True, show_progress=show_progress)
+        catalogue = model.catalogue_at_hand
         lost = np.zeros(len(pairs)) if catalogue is None else UNRELATED * (1 - catalogue.related(again))
         exact = dict(zip(pairs, zip(again, lost, strict=True), strict=True))
-        return [_ranked(vector, of_query, rerank, exact)[:k] for vector, of_query in zip(vectors, found, strict=True)]
+        return [_ranked(vector, of_query, exact)[:k] for vector, of_query in zip(vectors, found, strict=True)]
 
     def candidates(self, vector: NDArray[np.float32], k: int, wanted: Wanted | None = None) -> list[Neighbour]:
         """The best of the wanted pairs, with scores as the index knows them."""
@@ -377,16 +380,15 @@ def _wanted(query: Relation, relations: tuple[str, ...] | None, shared_words: bo
 def _ranked(
     vector: NDArray[np.float32],
     found: Sequence[Neighbour],
-    rerank: int,
     exact: Mapping[Pair, tuple[NDArray[np.float32], float]],
 ) -> list[Neighbour]:
-    """What was found, best first: the first `rerank` by exact vectors and what they lose, the others as scored."""
-    first = found[:rerank]
-    if first:
-        again, lost = zip(*(exact[each.pair] for each in first), strict=True)
-        scores = cosine(vector[None], np.stack(again))[0] - np.array(lost)
-        first = [each._replace(score=float(score)) for each, score in zip(first, scores, strict=True)]
-    return sorted([*first, *found[rerank:]], key=lambda each: -each.score)
+    """What was found, best first by exact vectors and what they lose."""
+    if not found:
+        return []
+    again, lost = zip(*(exact[each.pair] for each in found), strict=True)
+    scores = cosine(vector[None], np.stack(again))[0] - np.array(lost)
+    rescored = [each._replace(score=float(score)) for each, score in zip(found, scores, strict=True)]
+    return sorted(rescored, key=lambda each: -each.score)
 
 
 def as_query(query: Any) -> Relation:

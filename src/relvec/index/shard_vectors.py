@@ -14,7 +14,7 @@ from relvec.bulk.parts import VECTOR
 from relvec.errors import RelvecError
 from relvec.index.vocabulary import PairVocabulary, as_label, distinct_pairs
 from relvec.io.addresses import read_whole
-from relvec.io.tables import RELATION_COLUMNS, pyarrow
+from relvec.io.tables import RELATION_COLUMNS, Row, pyarrow
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors
@@ -108,7 +108,9 @@ class ShardVectors:
 def _labels(table: Any) -> list[str]:
     """The label of each row of a shard, "" where there is none."""
     column = next((table[name] for name in RELATION_COLUMNS if name in table.column_names), None)
-    return [""] * len(table) if column is None else [as_label(label) for label in column.to_pylist()]
+    if column is None:
+        return [""] * len(table)
+    return [as_label(Row("", {"relation": label}).relation()) for label in column.to_pylist()]
 
 
 def _array(table: Any) -> Vectors:

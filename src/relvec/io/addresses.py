@@ -1,6 +1,5 @@
 """Files by address: paths of this machine, and `s3://`, `gs://` or any other that fsspec or pyarrow knows."""
 
-import glob
 import gzip
 import os
 from collections.abc import Iterable, Iterator
@@ -9,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from relvec.errors import RelvecError, in_one_sentence, needed_for
-from relvec.io.files import GZIP_START, expanded, reading, written_whole
+from relvec.io.files import GZIP_START, checksum, expanded, reading, written_whole
 from relvec.io.tables import TABLES, kind_of
 
 SECONDS_TO_ANSWER = 10
@@ -61,24 +60,28 @@ def _of_pyarrow(address: str, missing: ImportError) -> tuple[Any, str]:
     return ArrowFSWrapper(found), path
 
 
-def find_files(given: Iterable[str]) -> list[str]:
+def find_files(given: Iterable[str], output: str) -> list[str]:
     """The tables that addresses mean: a file, a pattern with `*`, or all tables of a folder; each once, in order.
+
+    Of a folder, what lies in the folder `output` is left out.
 
     >>> Path("pairs").mkdir()
     >>> for name in ("b.csv", "a.csv", "notes.md"):
     ...     Path("pairs", name).touch()
-    >>> find_files(["pairs", "pairs/*.csv"])
+    >>> find_files(["pairs", "pairs/*.csv"], "vectors")
     ['pairs/a.csv', 'pairs/b.csv']
     """
     found: dict[str, None] = {}
     for address in given:
         with _reading(address) as (files, path):
-            if glob.has_magic(path):
-                listed = files.glob(path)
-            elif files.isdir(path):
-                listed = [each for each in files.find(path) if kind_of(each) in TABLES]
+            if files.isdir(path):
+                own = PurePosixPath(files._strip_protocol(output))
+                tables = [each for each in files.find(path) if kind_of(each) in TABLES]
+                listed = [each for each in tables if PurePosixPath(each).parent != own]
+                if tables and not listed:
+                    raise RelvecError(f"All tables of {address} lie in the output itself; choose another output.")
             else:
-                listed = [path] if files.exists(path) else []
+                listed = [path] if files.exists(path) else files.glob(path)
         if not listed:
             raise RelvecError(f"There is no file {address}; check the path.")
         found.update(dict.fromkeys(_named(address, path, each, files) for each in sorted(listed)))
@@ -96,6 +99,12 @@ def size_of(address: str) -> int:
     """In bytes; -1 for a file that is not there."""
     with _reading(address) as (files, path):
         return int(files.size(path)) if files.exists(path) else -1
+
+
+def version_of(address: str) -> int | str:
+    """What changes with the content of a file: here a checksum, elsewhere what its store says of it."""
+    with _reading(address) as (files, path):
+        return files.checksum(path) if is_remote(address) else checksum(Path(path))
 
 
 def read_whole(address: str) -> bytes:

@@ -112,12 +112,14 @@ def read_related_pairs(source: Any) -> list[tuple[Pair, str]]:
 def read_pairs_and_columns(source: Any) -> tuple[list[Pair], dict[str, list[Any]]]:
     r"""Pairs, and what else the table says of each, such as an id, by lower-cased column name.
 
+    A column that a file of vectors has for something else, such as `vectors`, is left out.
+
     >>> _ = Path("pairs.tsv").write_text("id\thead\ttail\n7\tParis\tFrance\n")
     >>> read_pairs_and_columns("pairs.tsv")
     ([('Paris', 'France')], {'id': ['7']})
     """
     rows = list(read_rows(source))
-    words = {"vector", *(name for row in rows for name in pair_columns(row.values) or ())}
+    words = {"head", "tail", "vector", "vectors", *(name for row in rows for name in pair_columns(row.values) or ())}
     names = dict.fromkeys(name for row in rows for name in row.values if name not in words)
     return [row.pair() for row in rows], {name: _of_one_type([row.values.get(name) for row in rows]) for name in names}
 
@@ -208,6 +210,9 @@ def _text_rows(rows: Iterable[tuple[int, list[str]]], name: str, separator: str)
             is_header = pair_columns([cell.strip().lower() for cell in cells]) is not None
             names = column_names(cells, where) if is_header else ["head", "tail"]
             if is_header:
+                continue
+            if len(cells) > len(names):  # it may be a header; who asks for its pair is told the columns
+                yield Row(where, dict.fromkeys(cell.strip() for cell in cells))
                 continue
         if len(cells) != len(names):
             fix = f"separate two words by one {separator}, or name the columns head and tail in a first line"

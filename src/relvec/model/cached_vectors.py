@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
-from relvec.io.vectors import Columns, check_output, write_pair_file
+from relvec.io.vectors import Columns, check_output, read_pair_file, write_pair_file
+from relvec.model.model_check import ALIKE, median_cosine
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.pairs import Pair, as_pairs
 from relvec.progress import progress_bar
@@ -21,6 +22,7 @@ from relvec.storage.cache import Cache
 from relvec.storage.job import check_job, written_once
 from relvec.storage.lock import writing
 
+SAMPLED = 16
 PAIRS_PER_STEP = 512  # some seconds of work on two cores: what a kill may lose
 
 Known = NDArray[np.bool_]
@@ -186,8 +188,21 @@ def embed_to_file(
         raise RelvecError("There is no pair to encode; give at least one.")
     vectors = ModelVectors(model, batch_size=batch_size, show_progress=show_progress)
     with writing(target), written_once(target) as partial:
-        check_job(not target.exists() or not vectors.missing(listed), target)  # now, not after hours of encoding
+        if target.exists() and vectors.missing(listed):
+            check_job(_may_be_of(target, model, listed), target)  # now, not after hours of encoding
         prepared = vectors.prepare(listed, truncate=truncate)
         rows = vectors.rows(listed, normalize=normalize)
         write_pair_file(partial, listed, lambda start, stop: rows[start:stop], columns)
     return prepared
+
+
+def _may_be_of(path: Path, model: RelBERT, pairs: Sequence[Pair]) -> bool:
+    """Whether a file can be what this model makes of these pairs, by its pairs and the vectors of the first."""
+    if path.suffix.lower() == ".npy":  # which does not say whose vectors it has
+        return True
+    try:
+        found = read_pair_file(path)
+    except RelvecError:
+        return False
+    is_same = list(dict.fromkeys(found.pairs)) == list(dict.fromkeys(pairs))
+    return is_same and median_cosine(model, found.pairs[:SAMPLED], found.vectors[:SAMPLED]) >= ALIKE

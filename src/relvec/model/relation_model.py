@@ -284,7 +284,7 @@ class RelBERT(ABC):
         scores = self._scores(as_relation((a, b)), [(as_word(c), word) for word in words], scoring)
         return ranked(words, scores, top)
 
-    def explain(self, query: Any, *, top: int = 5) -> "list[Explanation]":
+    def explain(self, query: Any, *, top: int = 5, truncate: bool = False) -> "list[Explanation]":
         """The relations in which a pair may stand, or which several pairs have in common, best first.
 
         Each has a name, a sentence with the pair in it, a probability and examples. What is left to a sum of 1 is the
@@ -292,17 +292,17 @@ class RelBERT(ABC):
         """
         pairs = [as_relation(query)] if is_single(query) else as_relations(query)
         if len(pairs) > 1:
-            return self.catalogue.in_common(self.encode(pairs), top)
+            return self.catalogue.in_common(self.encode(pairs, truncate=truncate), top)
         (relation,) = pairs
         said = None if isinstance(relation, Prototype) else relation
-        return next(self.catalogue.explain([said], self.encode([relation]), top))
+        return next(self.catalogue.explain([said], self.encode([relation], truncate=truncate), top))
 
-    def relatedness(self, pairs: Any) -> Any:
+    def relatedness(self, pairs: Any, *, truncate: bool = False) -> Any:
         """The probability that a pair stands in any relation at all: a float for one pair, an array for several.
 
         It is that of a pair which is as likely to be related as not, before anything is known of it.
         """
-        found = self.catalogue.related(self.encode(_as_list(pairs)))
+        found = self.catalogue.related(self.encode(_as_list(pairs), truncate=truncate))
         return float(found[0]) if is_single(pairs) else found
 
     @property

@@ -191,7 +191,8 @@ async def map_relations(body: schemas.MapRequest, request: Request, service: Sha
 async def neighbours(body: schemas.NeighboursRequest, request: Request, service: Shared) -> schemas.NeighboursAnswer:
     served = service.models.get(body.model)
     index, pairs = served.needed_index(), _pairs(body.pairs)
-    again = 0 if index.is_exact else max(RERANKED, 2 * body.top)
+    is_final = index.is_exact and served.model.catalogue_at_hand is None
+    again = 0 if is_final else max(RERANKED, 2 * body.top)
     service.admit(request, "pairs", len(pairs), encoded=len(pairs) + again)
     found = await service.in_thread(
         lambda: index.neighbours(served.model, pairs, body.top, shared_words=body.shared_words)

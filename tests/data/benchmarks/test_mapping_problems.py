@@ -61,6 +61,8 @@ def test_problems_are_found_by_name_below_the_data_folder(tmp_path: Path) -> Non
     assert load_problems(str(tmp_path / "mapping/scan.jsonl")) == load_problems("scan", tmp_path)
     with pytest.raises(RelvecError, match="no mapping benchmark scam; did you mean 'scan'"):
         load_problems("scam", tmp_path)
+    with pytest.raises(RelvecError, match="known are relation_mapping, or give a file or a folder"):
+        load_problems("nothing like it", tmp_path)
 
 
 def test_the_missing_default_says_where_to_put_it(tmp_path: Path) -> None:

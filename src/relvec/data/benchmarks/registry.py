@@ -190,6 +190,17 @@ def benchmarks_of(task: BenchmarkTask) -> dict[str, Benchmark]:
     return {name: benchmark for name, benchmark in BENCHMARKS.items() if benchmark.collection.task == task}
 
 
+def benchmark_name(task: BenchmarkTask, given: str) -> str:
+    """The name of a benchmark, which may be given by its title and in any case; a path as it is.
+
+    >>> [benchmark_name("classification", given) for given in ("K&H+N", "Bless", "my/folder")]
+    ['khn', 'bless', 'my/folder']
+    """
+    known = {each.title.casefold(): name for name, each in benchmarks_of(task).items()}
+    known |= {name: name for name in benchmarks_of(task)}
+    return given if expanded(given).exists() else known.get(given.casefold(), given)
+
+
 def find_files(
     task: BenchmarkTask, name: str, parts: Sequence[Part], data_dir: str | Path | None = None
 ) -> dict[Part, Path]:
@@ -204,8 +215,8 @@ def find_files(
     own = {file.name.partition(".")[0]: file for file in _tables((data_folder(data_dir) or Path()) / task)}
     place = expanded(name) if expanded(name).exists() else own.get(name)
     if place is None:
-        names = [*known, *own]
-        advice = did_you_mean(name, names, otherwise=f"known are {', '.join(names)}, or give a file or a folder")
+        otherwise = f"known are {', '.join(known)}, or give a file or a folder"
+        advice = did_you_mean(name, [*known, *own], otherwise=otherwise)
         raise RelvecError(f"There is no {task} benchmark {name}; {advice}.")
     tables = _tables(place)
     found = {part: [file for file in tables if part_of(file) == part] for part in parts}
