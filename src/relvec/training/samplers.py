@@ -10,7 +10,7 @@ from dataclasses import replace
 import torch
 
 from relvec.data.overlap import inflected
-from relvec.data.rated import RatedRelation
+from relvec.data.rated import RatedRelation, joined
 from relvec.errors import RelvecError
 from relvec.pairs import Pair
 from relvec.training.batch import (
@@ -45,8 +45,7 @@ class Scrambler:
     """
 
     def __init__(self, known: Sequence[RatedRelation], excluded: Collection[Pair] = ()) -> None:
-        self._positives = {pair for relation in known for pair in relation.positives}
-        self._positives |= {(tail, head) for r in known if r.is_symmetric for head, tail in r.positives}
+        self._positives = {pair for relation in known for pair in relation.known_positives}
         self._excluded = excluded
 
     def __call__(self, relation: RatedRelation, count: int, generator: torch.Generator) -> list[Pair]:
@@ -91,7 +90,14 @@ class RelationBatches:
     """
 
     def __init__(self, relations: Sequence[RatedRelation], recipe: Recipe, scrambler: Scrambler) -> None:
-        turned = [replace(each, category=f"{each.category}, turned" if each.category else "") for each in relations]
+        turned = [
+            replace(
+                each,
+                category=f"{each.category}, turned" if each.category else "",
+                positives=tuple((tail, head) for head, tail in each.positives),
+            )
+            for each in relations
+        ]
         self._relations, self._both_ways = relations, [*relations, *turned]
         self._recipe, self._scrambler = recipe, scrambler
         self._size = min(recipe.relations_per_batch, len(relations))
@@ -189,7 +195,7 @@ def validation_batch(train: Sequence[RatedRelation], valid: Sequence[RatedRelati
             triples = relation_triples(len(positives), len(negatives), len(negatives), generator=generator)
             own.append(triples + len(items) + torch.tensor([0, 0, len(positives)]))
         items += [(pair, number, True) for pair in positives] + [(pair, number, False) for pair in negatives]
-    batch = make_batch(valid, items)
+    batch = make_batch([joined(*parts) for parts in zip(train, valid, strict=True)], items)
     if not own:
         return batch
     firsts = torch.stack([triples[0] for triples in own])
@@ -217,14 +223,23 @@ def with_parents(relations: Sequence[RatedRelation]) -> list[RatedRelation]:
 
 
 def make_batch(relations: Sequence[RatedRelation], items: Iterable[BatchItem]) -> Batch:
-    """Number the distinct pairs and the categories of some items; there are no triples yet."""
+    """Number the distinct pairs and the categories of some items; there are no triples yet.
+
+    A pair that the data has as a positive of a relation is known as one, whatever its roles among the items.
+    """
     items = list(items)
     rows: dict[Pair, int] = {}
     categories: dict[str, int] = {}
+    some_item = {relation: item for item, (_, relation, _) in enumerate(items)}
     for pair, relation, _ in items:
         rows.setdefault(pair, len(rows))
         # A relation without a category is a category of its own.
         categories.setdefault(relations[relation].category or f"\0{relation}", len(categories))
+    known = [
+        (item, rows[pair])
+        for relation, item in some_item.items()
+        for pair in rows.keys() & relations[relation].known_positives
+    ]
     return Batch(
         pairs=tuple(rows),
         row=torch.tensor([rows[pair] for pair, _, _ in items]),
@@ -232,6 +247,7 @@ def make_batch(relations: Sequence[RatedRelation], items: Iterable[BatchItem]) -
         category=torch.tensor([categories[relations[r].category or f"\0{r}"] for _, r, _ in items]),
         is_positive=torch.tensor([is_positive for _, _, is_positive in items]),
         triples=torch.empty((0, 3), dtype=torch.long),
+        known=torch.tensor(known, dtype=torch.long).reshape(-1, 2),
     )
 
 
