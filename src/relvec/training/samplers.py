@@ -106,10 +106,10 @@ class RelationBatches:
     def __call__(self, step: int) -> Batch:
         recipe = self._recipe
         epoch, place = divmod(step, self.steps_per_epoch)
-        order = torch.randperm(len(self._relations), generator=_generator(recipe.seed, epoch, 0)).tolist()
+        order = torch.randperm(len(self._relations), generator=seeded_generator(recipe.seed, epoch, 0)).tolist()
         start = min(place * self._size, len(order) - self._size)  # the last batch takes some of the one before
         chosen = order[start : start + self._size]
-        generator = _generator(recipe.seed, step, 1)
+        generator = seeded_generator(recipe.seed, step, 1)
         items: list[BatchItem] = []
         for number in chosen:
             relation = self._relations[number]
@@ -163,7 +163,7 @@ class TripleBatches:
 
     def _plan(self, epoch: int) -> None:
         """Lay out the triples of an epoch: each pass takes one triple of every relation, in random order."""
-        generator = _generator(self._seed, epoch, 2)
+        generator = seeded_generator(self._seed, epoch, 2)
         triples = [
             relation_triples(len(r.positives), len(r.negatives), RELATION_TRIPLES, generator=generator)
             for r in self._relations
@@ -251,7 +251,8 @@ def make_batch(relations: Sequence[RatedRelation], items: Iterable[BatchItem]) -
     )
 
 
-def _generator(seed: int, number: int, purpose: int) -> torch.Generator:
+def seeded_generator(seed: int, number: int, purpose: int) -> torch.Generator:
+    """The random numbers of a step or an epoch, others for each purpose."""
     return torch.Generator().manual_seed((seed * 1_000_003 + number) * 10 + purpose)
 
 
