@@ -61,6 +61,8 @@ def test_several_pairs_are_explained_by_what_they_have_in_common(tiny: RelBERT, 
     assert "Paris" in alone[0].sentence
     assert "Paris" not in common[0].sentence
     assert tiny.explain(CAPITALS[:1]) == alone
+    with pytest.raises(RelvecError, match="There is no pair to explain; give at least one"):
+        tiny.explain([])
 
 
 def test_the_pairs_of_a_file_are_named(relvec: Relvec, tiny_folder: Path, tmp_path: Path) -> None:

@@ -255,6 +255,22 @@ def test_one_call_evaluates_a_model_by_name_or_a_system(tiny_folder: Path, model
         evaluate(model, "analogie")
 
 
+@pytest.mark.parametrize(
+    ("task", "settings", "message"),
+    [
+        ("classification", {"part": "valid"}, "Unknown setting of classification 'part'; choose one of exclude_labels"),
+        ("loss", {"part": "test"}, "Unknown setting of loss 'part'; choose one of loss"),
+        ("mapping", {"part": "valid"}, "Unknown setting of mapping 'part'; there is none"),
+        ("analogy", {"scorings": "forward"}, "Unknown setting of analogy 'scorings'; did you mean 'scoring'"),
+    ],
+)
+def test_a_setting_that_a_task_has_not_is_refused(
+    model: System, task: str, settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(RelvecError, match=f"^{message}"):
+        evaluate(model, task, **settings)
+
+
 def test_the_interval_is_that_of_drawing_the_values_one_by_one() -> None:
     values = np.random.default_rng(1).choice([0.0, 0.25, 1.0], size=80)
     drawn = np.random.default_rng(2).choice(values, size=(20_000, 80)).mean(axis=1)

@@ -68,6 +68,18 @@ def test_the_lowest_layers_are_those_of_the_base(decoder_folder: Path) -> None:
         TorchRelBERT.from_pretrained(decoder_folder, template=TEMPLATE, layers=5)
 
 
+def test_layers_are_cut_under_whatever_name_an_architecture_counts_them(
+    tiny_folders: Callable[[str], Path], tmp_path: Path
+) -> None:
+    whole, part = (RelBERT.from_pretrained(tiny_folders("distilbert"), backend="torch", layers=n) for n in (0, 1))
+    part.save_pretrained(tmp_path / "part")
+    assert not np.allclose(part.encode(PAIRS[0]), whole.encode(PAIRS[0]))
+    opened = RelBERT.from_pretrained(tmp_path / "part")
+    np.testing.assert_allclose(opened.encode(PAIRS[0]), part.encode(PAIRS[0]), atol=1e-5)
+    with pytest.raises(RelvecError, match="The base has 2 layers, fewer than 3"):
+        RelBERT.from_pretrained(tiny_folders("distilbert"), backend="torch", layers=3)
+
+
 @pytest.mark.parametrize("base_dtype", ["float32", "bfloat16"])
 def test_an_adapter_of_some_layers_opens_again_over_the_whole_base(
     decoder_folder: Path, tmp_path: Path, base_dtype: str

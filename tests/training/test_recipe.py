@@ -45,6 +45,7 @@ def test_a_loss_has_numbers_and_switches() -> None:
         ({"seed": 2**32}, "seed is 4294967296; use 4294967295 or less"),
         ({"base_dtype": "bfloat16", "lora_rank": 0}, "base_dtype is bfloat16, too coarse to train; set lora_rank"),
         ({"frozen_layers": 2}, "set lora_rank to 0"),
+        ({"parents": True, "loss": "triplet"}, "parents is for losses without triples, unlike triplet; leave it out"),
     ],
 )
 def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> None:

@@ -1,11 +1,13 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
-from relvec.data.rated import RatedRelation
+from relvec.data.rated import RatedRelation, split
+from relvec.training.batch import known_positives
 from relvec.training.recipe import Recipe
-from relvec.training.samplers import RelationBatches, Scrambler, TripleBatches, with_parents
+from relvec.training.samplers import RelationBatches, Scrambler, TripleBatches, validation_batch, with_parents
 
 
 def by_relation(relations: list[RatedRelation], size: int, positives: int, negatives: int, seed: int = 0) -> Any:
@@ -86,6 +88,23 @@ def test_parents_are_relations_of_their_childrens_pairs(relations: list[RatedRel
     assert [parent.name for parent in parents] == ["parent opposites", "parent kinds", "parent makers"]
     assert set(parents[0].positives) == {*relations[0].positives, *relations[1].positives}
     assert with_parents(relations[::2]) == relations[::2]  # categories of one relation add nothing
+
+
+def test_a_positive_of_a_relation_is_known_as_one_though_drawn_for_another_one(relations: list[RatedRelation]) -> None:
+    both = with_parents([replace(relations[0], is_symmetric=True), *relations[1:]])
+    recipe = Recipe(relations_per_batch=9, positives_per_relation=2, flip_relations=True)
+    sampler = RelationBatches(both, recipe, Scrambler(both))
+    validation = validation_batch(with_parents(split(relations, "train")), with_parents(split(relations, "valid")))
+    for batch, data in ((sampler(0), both), (sampler(1), both), (validation, with_parents(relations))):
+        anchors = torch.arange(len(batch.row))
+        for anchor, found in enumerate(known_positives(batch, batch.relation, anchors)):
+            turned, number = divmod(int(batch.relation[anchor]), len(data))
+            pairs = [batch.pairs[row] for row in batch.row]
+            as_rated = [(tail, head) if turned else (head, tail) for head, tail in pairs]
+            known = set(data[number].positives)
+            if data[number].is_symmetric:
+                known |= {(tail, head) for head, tail in known}
+            assert found.tolist() == [pair in known for pair in as_rated]
 
 
 def test_a_last_batch_is_filled_up(relations: list[RatedRelation]) -> None:

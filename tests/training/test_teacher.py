@@ -45,6 +45,13 @@ def test_the_loss_is_the_mean_divergence_of_the_neighbours_of_each_pair() -> Non
     assert float(neighbour_loss(student, teacher, temperature=0.1)) == pytest.approx(expected, rel=1e-4)
 
 
+def test_the_weight_multiplies_the_loss(teacher: ModelVectors) -> None:
+    student = torch.randn(len(PAIRS), 8)
+    once, thrice = (float(Teacher(teacher, weight).loss(student, PAIRS)) for weight in (1.0, 3.0))
+    assert once > 0
+    assert thrice == pytest.approx(3 * once)
+
+
 def test_the_loss_has_a_gradient_for_the_student_alone() -> None:
     student, teacher = torch.randn(4, 8, requires_grad=True), torch.randn(4, 8, requires_grad=True)
     neighbour_loss(student, teacher.detach()).backward()
@@ -109,6 +116,12 @@ def test_no_unlabelled_pair_is_an_excluded_one(tiny_folder: Path, tmp_path: Path
     made = make_teacher(recipe, excluded={inflected(("cup", "tea"))})
     assert made is not None
     assert list(made.unlabelled) == [("poet", "poem")]
+
+
+def test_a_teacher_has_the_weight_of_the_recipe(tiny_folder: Path) -> None:
+    made = make_teacher(Recipe(teacher=str(tiny_folder), teacher_weight=3.0))
+    assert made is not None
+    assert made.weight == 3.0
 
 
 @pytest.mark.parametrize("settings", [{"mixed_precision": "bf16", "lora_rank": 0}, {"base_dtype": "bfloat16"}])

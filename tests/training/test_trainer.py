@@ -283,6 +283,15 @@ def test_a_model_that_drops_units_is_not_shared_out_among_threads(tiny: TorchRel
     assert drops_units(tiny.encoder.train())
 
 
+@pytest.mark.parametrize(("asked", "used"), [(0, 6), (1, 1), (4, 4), (5, 5), (6, 6), (9, 6)])
+def test_the_validation_loss_uses_as_many_relations_as_asked_for(
+    make_trainer: MakeTrainer, asked: int, used: int
+) -> None:
+    validation = make_trainer(validation_relations=asked).validation
+    assert len(validation.relation.unique()) == used
+    assert len(validation.pairs) == 4 * used
+
+
 def test_frozen_layers_stay_as_they_are(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer(frozen_layers=1)
     before = {name: weight.clone() for name, weight in trainer.model.encoder.state_dict().items()}

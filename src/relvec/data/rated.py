@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from relvec.errors import RelvecError, one_of
 from relvec.io.tables import Part as Part
@@ -47,6 +48,12 @@ class RatedRelation:
     @property
     def pairs(self) -> tuple[Pair, ...]:
         return (*self.positives, *self.negatives)
+
+    @cached_property
+    def known_positives(self) -> frozenset[Pair]:
+        """The positives, in both orders if the relation is symmetric."""
+        turned = [(tail, head) for head, tail in self.positives] if self.is_symmetric else []
+        return frozenset((*self.positives, *turned))
 
 
 def select(

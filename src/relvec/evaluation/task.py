@@ -3,7 +3,7 @@
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,7 +46,7 @@ class Task(ABC, Generic[Data]):
     """A task with its settings. A subclass loads datasets, evaluates a system on one, and names the printed columns."""
 
     name: ClassVar[TaskName]
-    part: str = field(default="test", kw_only=True)
+    part = "test"
 
     columns: ClassVar[dict[str, Callable[[Record], str]]]
     """What the command prints of a record, by column title."""
@@ -125,7 +125,10 @@ def evaluate(
     100.0
     """
     module, _, name = TASKS[one_of("task", task, TASKS)].partition(":")
-    chosen = getattr(import_module(module), name)(**settings)
+    kind = getattr(import_module(module), name)
+    for each in settings:
+        one_of(f"setting of {task}", each, [field.name for field in fields(kind)])
+    chosen = kind(**settings)
     data = chosen.load(datasets, data_dir)
     if isinstance(model, str | Path):
         system = model_system(str(model))

@@ -1,7 +1,7 @@
 """The loss of a model on held-out rated pairs, to choose prompts and recipes by (section 4.1 of the paper)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -71,6 +71,7 @@ class LossTask(Task[Sequence[RatedRelation]]):
     """The loss on the held-out pairs of training data."""
 
     name = "loss"
+    part = "valid"
     columns: ClassVar[dict[str, Callable[[Record], str]]] = {
         "data": lambda record: record.dataset,
         "loss": lambda record: f"{record.metrics['loss']:.4f}",
@@ -79,7 +80,6 @@ class LossTask(Task[Sequence[RatedRelation]]):
         "triples": lambda record: str(record.metrics["triples"]),
     }
 
-    part: str = field(default="valid", kw_only=True)
     loss: str = "triplet"
 
     def load(self, datasets: Sequence[str], data_dir: str | Path | None = None) -> dict[str, Sequence[RatedRelation]]:

@@ -16,6 +16,7 @@ from relvec.naming.catalogue import Catalogue
 from relvec.naming.entries import bundled_groups
 from relvec.similarity import Vectors
 from relvec.storage.cache import Cache
+from relvec.storage.job import job_of
 
 ALIKE = 0.99  # a model in bfloat16 may use the catalogue of the same one in float32
 
@@ -43,7 +44,8 @@ def bundled_catalogue(model: RelBERT) -> Catalogue | None:
 
 def catalogue_in_cache(model: RelBERT) -> Catalogue | None:
     """The catalogue that was made for a model before, from the cache; None if it was not."""
-    content = _kept(model).get([DEFAULT_SOURCE]).get(DEFAULT_SOURCE)
+    key = _made_of()
+    content = _kept(model).get([key]).get(key)
     return None if content is None else Catalogue.from_bytes(content)
 
 
@@ -52,13 +54,17 @@ def cached_catalogue(model: RelBERT) -> Catalogue:
     found = catalogue_in_cache(model)
     if found is None:
         content = make_catalogue(model).to_bytes()
-        _kept(model).add({DEFAULT_SOURCE: content})
+        _kept(model).add({_made_of(): content})
         found = Catalogue.from_bytes(content)  # rounded, as it will be read next time
     return found
 
 
 def _kept(model: RelBERT) -> Cache:
     return Cache(f"catalogue of entries and wordings {model.fingerprint}", about=model.name)
+
+
+def _made_of() -> str:
+    return job_of(load(DEFAULT_SOURCE), bundled_groups())
 
 
 def make_catalogue(model: RelBERT, *, show_progress: bool | None = None) -> Catalogue:

@@ -293,6 +293,8 @@ class RelBERT(ABC):
         pairs = [as_relation(query)] if is_single(query) else as_relations(query)
         if len(pairs) > 1:
             return self.catalogue.in_common(self.encode(pairs, truncate=truncate), top)
+        if not pairs:
+            raise RelvecError("There is no pair to explain; give at least one.")
         (relation,) = pairs
         said = None if isinstance(relation, Prototype) else relation
         return next(self.catalogue.explain([said], self.encode([relation], truncate=truncate), top))

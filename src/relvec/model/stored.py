@@ -15,6 +15,9 @@ from relvec.model.adapter import CONFIG_NAME, adapters_and_base
 from relvec.prompts import DEFAULT_TEMPLATE, Template
 from relvec.settings import Settings
 
+LAYER_COUNTS = ("num_hidden_layers", "n_layers", "n_layer")
+"""What architectures call the number of their layers."""
+
 SIZES = ("model_type", "vocab_size", "hidden_size", "intermediate_size")
 
 
@@ -107,11 +110,14 @@ def _check_fit(adapters: Sequence[Path], base: Path) -> None:
 
 def _fewer_layers(config: dict[str, Any], count: int) -> dict[str, Any]:
     """The settings of a configuration with so many layers; the weights of the others are then not loaded."""
-    layers = config.get("num_hidden_layers", 0)
+    name = next((each for each in LAYER_COUNTS if each in config), None)
+    if name is None:
+        raise RelvecError(f"The layers of {config.get('model_type')} cannot be told apart; keep all (layers 0).")
+    layers = config[name]
     if count > layers:
         raise RelvecError(f"The base has {layers} layers, fewer than {count}; keep fewer, or 0 for all.")
     kinds = config.get("layer_types")
-    return {"num_hidden_layers": count} | ({"layer_types": kinds[:count]} if kinds else {})
+    return {name: count} | ({"layer_types": kinds[:count]} if kinds else {})
 
 
 def relbert_config(folder: Path) -> RelbertConfig | None:

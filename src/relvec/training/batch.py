@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -21,7 +21,8 @@ class Batch:
     An item is a pair in a role: a positive of a relation, or a hard negative of it (badly rated for that very
     relation). One pair may be several items. `row`, `relation`, `category` and `is_positive` have one entry for
     each item; `triples` [n, 3] holds item numbers (anchor, positive, negative) for the losses that are built on
-    triples, and is empty for the others.
+    triples, and is empty for the others. `known` [n, 2] holds (item, row): that pair is a positive of the relation of
+    that item, though perhaps in no role of this batch.
     """
 
     pairs: tuple[Pair, ...]
@@ -30,14 +31,15 @@ class Batch:
     category: Tensor
     is_positive: Tensor
     triples: Tensor
+    known: Tensor = field(default_factory=lambda: torch.empty((0, 2), dtype=torch.long))
 
     def to(self, device: torch.device) -> "Batch":
-        moved = (self.row, self.relation, self.category, self.is_positive, self.triples)
+        moved = (self.row, self.relation, self.category, self.is_positive, self.triples, self.known)
         return Batch(self.pairs, *(tensor.to(device) for tensor in moved))
 
 
 def known_positives(batch: Batch, group: Tensor, anchors: Tensor) -> Tensor:
-    """Whether the pair of item k is, in any role of this batch, a positive of the group of anchor i: [anchors, items].
+    """Whether the pair of item k is, here or in the data, a positive of the group of anchor i: [anchors, items].
 
     `group` is `batch.relation` or `batch.category`, `anchors` holds item numbers.
 
@@ -51,6 +53,8 @@ def known_positives(batch: Batch, group: Tensor, anchors: Tensor) -> Tensor:
     groups, number = group.unique(return_inverse=True)
     is_known = batch.is_positive.new_zeros(len(groups), int(batch.row.max()) + 1)
     is_known[number[batch.is_positive], batch.row[batch.is_positive]] = True
+    item, row = batch.known.unbind(dim=1)
+    is_known[number[item], row] = True
     return is_known[number[anchors]][:, batch.row]
 
 
@@ -81,7 +85,7 @@ def in_batch_triples(batch: Batch, triples: Tensor) -> Tensor:
     """The anchors and positives of the other triples as negatives: up to 2m(m-1) triples from `triples` [m, 3].
 
     For triples i and j, these are (a_i, p_i, a_j) and (a_i, p_i, p_j), all item numbers of the batch, without the
-    negatives whose pair is, in any role of the batch, a positive of the relation of a_i and p_i.
+    negatives whose pair is a known positive of the relation of a_i and p_i.
 
     >>> pairs = (("oak", "tree"), ("rose", "flower"), ("hot", "cold"), ("big", "small"))
     >>> relation, triples = torch.tensor([0, 0, 1, 1]), torch.tensor([[0, 1, 2], [3, 2, 0]])

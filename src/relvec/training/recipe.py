@@ -95,6 +95,8 @@ class Recipe(Settings):
     @model_validator(mode="after")
     def _check(self) -> Self:
         self.loss_settings.update(checked_settings(self.loss, self.loss_settings))
+        if self.parents and LOSSES[self.loss].needs_triples:
+            raise RelvecError(f"parents is for losses without triples, unlike {self.loss}; leave it out.")
         if not self.steps and not self.epochs:
             raise RelvecError("The run has no steps; set steps or epochs above 0.")
         if self.base_dtype != "float32" and not self.lora_rank:

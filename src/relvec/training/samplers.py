@@ -10,7 +10,7 @@ from dataclasses import replace
 import torch
 
 from relvec.data.overlap import inflected
-from relvec.data.rated import RatedRelation
+from relvec.data.rated import RatedRelation, joined
 from relvec.errors import RelvecError
 from relvec.pairs import Pair
 from relvec.training.batch import (
@@ -45,8 +45,7 @@ class Scrambler:
     """
 
     def __init__(self, known: Sequence[RatedRelation], excluded: Collection[Pair] = ()) -> None:
-        self._positives = {pair for relation in known for pair in relation.positives}
-        self._positives |= {(tail, head) for r in known if r.is_symmetric for head, tail in r.positives}
+        self._positives = {pair for relation in known for pair in relation.known_positives}
         self._excluded = excluded
 
     def __call__(self, relation: RatedRelation, count: int, generator: torch.Generator) -> list[Pair]:
@@ -91,7 +90,14 @@ class RelationBatches:
     """
 
     def __init__(self, relations: Sequence[RatedRelation], recipe: Recipe, scrambler: Scrambler) -> None:
-        turned = [replace(each, category=f"{each.category}, turned" if each.category else "") for each in relations]
+        turned = [
+            replace(
+                each,
+                category=f"{each.category}, turned" if each.category else "",
+                positives=tuple((tail, head) for head, tail in each.positives),
+            )
+            for each in relations
+        ]
         self._relations, self._both_ways = relations, [*relations, *turned]
         self._recipe, self._scrambler = recipe, scrambler
         self._size = min(recipe.relations_per_batch, len(relations))
@@ -100,10 +106,10 @@ class RelationBatches:
     def __call__(self, step: int) -> Batch:
         recipe = self._recipe
         epoch, place = divmod(step, self.steps_per_epoch)
-        order = torch.randperm(len(self._relations), generator=_generator(recipe.seed, epoch, 0)).tolist()
+        order = torch.randperm(len(self._relations), generator=seeded_generator(recipe.seed, epoch, 0)).tolist()
         start = min(place * self._size, len(order) - self._size)  # the last batch takes some of the one before
         chosen = order[start : start + self._size]
-        generator = _generator(recipe.seed, step, 1)
+        generator = seeded_generator(recipe.seed, step, 1)
         items: list[BatchItem] = []
         for number in chosen:
             relation = self._relations[number]
@@ -157,7 +163,7 @@ class TripleBatches:
 
     def _plan(self, epoch: int) -> None:
         """Lay out the triples of an epoch: each pass takes one triple of every relation, in random order."""
-        generator = _generator(self._seed, epoch, 2)
+        generator = seeded_generator(self._seed, epoch, 2)
         triples = [
             relation_triples(len(r.positives), len(r.negatives), RELATION_TRIPLES, generator=generator)
             for r in self._relations
@@ -189,7 +195,7 @@ def validation_batch(train: Sequence[RatedRelation], valid: Sequence[RatedRelati
             triples = relation_triples(len(positives), len(negatives), len(negatives), generator=generator)
             own.append(triples + len(items) + torch.tensor([0, 0, len(positives)]))
         items += [(pair, number, True) for pair in positives] + [(pair, number, False) for pair in negatives]
-    batch = make_batch(valid, items)
+    batch = make_batch([joined(*parts) for parts in zip(train, valid, strict=True)], items)
     if not own:
         return batch
     firsts = torch.stack([triples[0] for triples in own])
@@ -217,14 +223,23 @@ def with_parents(relations: Sequence[RatedRelation]) -> list[RatedRelation]:
 
 
 def make_batch(relations: Sequence[RatedRelation], items: Iterable[BatchItem]) -> Batch:
-    """Number the distinct pairs and the categories of some items; there are no triples yet."""
+    """Number the distinct pairs and the categories of some items; there are no triples yet.
+
+    A pair that the data has as a positive of a relation is known as one, whatever its roles among the items.
+    """
     items = list(items)
     rows: dict[Pair, int] = {}
     categories: dict[str, int] = {}
+    some_item = {relation: item for item, (_, relation, _) in enumerate(items)}
     for pair, relation, _ in items:
         rows.setdefault(pair, len(rows))
         # A relation without a category is a category of its own.
         categories.setdefault(relations[relation].category or f"\0{relation}", len(categories))
+    known = [
+        (item, rows[pair])
+        for relation, item in some_item.items()
+        for pair in rows.keys() & relations[relation].known_positives
+    ]
     return Batch(
         pairs=tuple(rows),
         row=torch.tensor([rows[pair] for pair, _, _ in items]),
@@ -232,10 +247,12 @@ def make_batch(relations: Sequence[RatedRelation], items: Iterable[BatchItem]) -
         category=torch.tensor([categories[relations[r].category or f"\0{r}"] for _, r, _ in items]),
         is_positive=torch.tensor([is_positive for _, _, is_positive in items]),
         triples=torch.empty((0, 3), dtype=torch.long),
+        known=torch.tensor(known, dtype=torch.long).reshape(-1, 2),
     )
 
 
-def _generator(seed: int, number: int, purpose: int) -> torch.Generator:
+def seeded_generator(seed: int, number: int, purpose: int) -> torch.Generator:
+    """The random numbers of a step or an epoch, others for each purpose."""
     return torch.Generator().manual_seed((seed * 1_000_003 + number) * 10 + purpose)
 
 

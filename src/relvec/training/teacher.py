@@ -12,6 +12,7 @@ from torch.nn.functional import kl_div, normalize
 
 from relvec.model.cached_vectors import ModelVectors
 from relvec.pairs import Pair
+from relvec.training.samplers import seeded_generator
 
 TEMPERATURE = 0.1
 """Above that of the contrastive loss, so that pairs of middling similarity count too."""
@@ -38,7 +39,7 @@ class Teacher:
     def added_pairs(self, step: int) -> list[Pair]:
         if not self.unlabelled:
             return []
-        generator = torch.Generator().manual_seed((self._seed * 1_000_003 + step) * 10 + 3)
+        generator = seeded_generator(self._seed, step, 3)
         rows = torch.randint(len(self.unlabelled), (self._count,), generator=generator).tolist()
         pairs = [self.unlabelled[row] for row in rows]
         return [*pairs[::2], *((tail, head) for head, tail in pairs[1::2])]

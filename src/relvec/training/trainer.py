@@ -78,8 +78,9 @@ class Trainer(ModelTraining):
             if LOSSES[recipe.loss].needs_triples
             else RelationBatches(train, recipe, Scrambler([*train, *valid], excluded))
         )
-        every = math.ceil(len(train) / recipe.validation_relations) if recipe.validation_relations else 1
-        self.validation = validation_batch(train[::every], valid[::every]).to(device)
+        count = min(recipe.validation_relations or len(train), len(train))
+        rows = torch.linspace(0, len(train) - 1, count).round().int().tolist()
+        self.validation = validation_batch([train[row] for row in rows], [valid[row] for row in rows]).to(device)
         freeze_layers(model, recipe.frozen_layers)
         taught_by = (teacher.vectors.fingerprint, list(teacher.unlabelled)) if teacher else ()
         job = job_of(recipe, model.fingerprint, list(train), list(valid), *taught_by)

@@ -11,11 +11,13 @@ from relvec.model.onnx_backend.export import export_onnx
 from relvec.model.onnx_backend.model import OnnxRelBERT
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize(
+    ("dtype", "template"), [("float32", None), ("int8", None), ("float32", '"[h]" isn\'t <mask> of [t]\\')]
+)
 def test_the_example_of_the_readme_gives_the_models_vectors(
-    quick_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str
+    quick_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str, template: str | None
 ) -> None:
-    model = OnnxRelBERT.from_pretrained(quick_folder, dtype=dtype)
+    model = OnnxRelBERT.from_pretrained(quick_folder, dtype=dtype, template=template)
     export_onnx(model, tmp_path / "exported")
     monkeypatch.chdir(tmp_path / "exported")
     found = re.search(r"```python\n(.*?)```", Path("README.md").read_text(), re.DOTALL)

@@ -36,7 +36,7 @@ session = onnxruntime.InferenceSession("model.onnx")
 
 
 def relation_vector(head, tail):
-    text = "$text".replace("[h]", head).replace("[t]", tail)
+    text = $text.replace("[h]", head).replace("[t]", tail)
     ids = np.array([tokenizer.encode(text).ids])
     inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
     return session.run(["relation_vectors"], inputs)[0][0]
@@ -76,5 +76,5 @@ def readme(model: OnnxRelBERT) -> str:
         pooling=model.pooling,
         counted=POOLINGS[model.pooling].help,
         prompt=prompt,
-        text=prompt.replace("<mask>", model.tokenizer.mask_token),
+        text=repr(prompt.replace("<mask>", model.tokenizer.mask_token)),
     )

@@ -12,8 +12,8 @@ class Contrastive(CosineLoss):
         mean over positives i of -1/|P(i)| sum over p in P(i) of log( e^(s_ip / t) / sum over k of e^(s_ik / t) )
 
     with s the cosine and P(i) the other positives of the relation of i. k runs over P(i) and the negatives: all other
-    items of the batch, hard negatives of any relation included, except pairs that are positives of the relation of i
-    elsewhere in the batch. Without `same_category_negatives`, positives of other relations of the category of i are no
+    items of the batch, hard negatives of any relation included, except pairs that are known positives of the relation
+    of i. Without `same_category_negatives`, positives of other relations of the category of i are no
     negatives either, unless they are hard negatives of its own relation. An i with empty P(i) does not count.
 
     >>> import torch

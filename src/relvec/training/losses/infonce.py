@@ -14,7 +14,7 @@ class InfoNCE(CosineLoss):
         -log( e^(s_ij / t) / (e^(s_ij / t) + sum over negatives n of e^(s_in / t)) ),  with s the cosine
 
     The negatives are the relation's hard negatives and the positives of the other relations, except pairs that are
-    positives of the relation elsewhere in the batch. A relation without two positives or negatives does not count.
+    known positives of the relation. A relation without two positives or negatives does not count.
 
     >>> pairs = (("oak", "tree"), ("rose", "flower"), ("tree", "oak"))
     >>> is_positive, one = torch.tensor([True, True, False]), torch.zeros(3)
