@@ -31,7 +31,6 @@ from relvec.model.cached_vectors import ModelVectors
 from relvec.model.catalogues import encoded_texts, with_texts
 from relvec.naming import Catalogue
 from relvec.naming.building import Asked, build_catalogue, held_out, is_named
-from relvec.naming.calibration import calibration_error, reliability
 from relvec.naming.catalogue import Prototypes
 from relvec.naming.entries import Entries, bundled_groups, entries_of
 from relvec.naming.relation_space import means_of
@@ -44,6 +43,7 @@ MEANS_OF = 16
 EXAMPLES = (1, 2, 4, 8, 16)
 NAMED = 20_000
 ENCODED = 512
+BINS = 10
 
 
 def main() -> None:
@@ -153,6 +153,23 @@ def calibration(catalogue: Catalogue, entries: Entries, asked: Asked, vectors: S
         name: {"expected calibration error": calibration_error(*each), "said, true, pairs": reliability(*each)}
         for name, each in said.items()
     }
+
+
+def reliability(probabilities: NDArray[np.floating], is_true: NDArray[np.bool_]) -> list[tuple[float, float, int]]:
+    """Of each tenth of the probabilities: the mean of what was said, how often it was true, and how many there are.
+
+    >>> reliability(np.array([0.72, 0.78, 0.1]), np.array([True, False, False]))
+    [(0.1, 0.0, 1), (0.75, 0.5, 2)]
+    """
+    bins = np.minimum((probabilities * BINS).astype(int), BINS - 1)
+    found = [(probabilities[bins == each], is_true[bins == each]) for each in np.unique(bins)]
+    return [(float(said.mean()), float(true.mean()), len(said)) for said, true in found]
+
+
+def calibration_error(probabilities: NDArray[np.floating], is_true: NDArray[np.bool_]) -> float:
+    """The expected calibration error: how far what was said is from what was true, over ten bins."""
+    rows = reliability(probabilities, is_true)
+    return sum(count * abs(said - true) for said, true, count in rows) / len(probabilities)
 
 
 def draw(calibrated: dict[str, Any], path: str) -> None:

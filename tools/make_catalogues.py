@@ -9,9 +9,15 @@ model that made it.
 
 import argparse
 
+from teaching import with_learned_prototypes
+
 from relvec import RelBERT
+from relvec.data.sources import DEFAULT_SOURCE, load
 from relvec.io.files import written_whole
-from relvec.model.catalogues import bundled_catalogue_path, taught_catalogue, with_texts
+from relvec.model.cached_vectors import ModelVectors
+from relvec.model.catalogues import bundled_catalogue_path, make_catalogue, with_texts
+from relvec.naming import Catalogue
+from relvec.naming.entries import bundled_groups
 
 TEACHER = "relvec-large"
 SHIPPED = (TEACHER, "relvec-mpnet", "relvec-mpnet-semeval", "relvec-small")
@@ -32,6 +38,22 @@ def main() -> None:
         bundled_catalogue_path(model.name).parent.mkdir(exist_ok=True)
         with written_whole(bundled_catalogue_path(model.name)) as partial:
             partial.write_bytes(content)
+
+
+def taught_catalogue(model: RelBERT, teacher: RelBERT) -> Catalogue:
+    """The catalogue of a model, with prototypes that learned from all training pairs and what the teacher says of them.
+
+    A model that is its own teacher learns from what it says before.
+    """
+    made, vectors, of_teacher = make_catalogue(model), ModelVectors(model), ModelVectors(teacher)
+    names = made if teacher is model else teacher.catalogue
+    return with_learned_prototypes(
+        made,
+        load(DEFAULT_SOURCE),
+        lambda pairs: vectors.vectors(pairs)[0],
+        lambda pairs: names.by_row(of_teacher.vectors(pairs)[0]),
+        groups=bundled_groups(),
+    )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relvec import PairIndex, RelationNamer, RelBERT, RelvecError
+from relvec import PairIndex, RelBERT
 from relvec.cli.explain import UNRELATED
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import load
@@ -154,27 +154,6 @@ def test_words_that_are_too_long_are_cut_if_that_is_wanted(relvec: Relvec, refus
 )
 def test_bad_input_is_one_sentence(refused: Refused, tiny_folder: Path, arguments: list[str], message: str) -> None:
     assert message in refused(*arguments, "-m", tiny_folder)
-
-
-def test_a_namer_learns_from_pairs_and_from_definitions(tiny: RelBERT) -> None:
-    pairs = [*CAPITALS, ("cup", "tea"), ("pot", "coffee")]
-    labels = ["capital"] * 3 + ["holds"] * 2
-    namer = RelationNamer(tiny, definitions={"money": "Y is the currency of the country X"}).fit(pairs, labels)
-    assert namer.classes_.tolist() == ["capital", "holds", "money"]
-    probabilities = namer.predict_proba(pairs)
-    assert probabilities.shape == (5, 3)
-    assert probabilities.sum(axis=1) == pytest.approx(1)
-    assert namer.score(pairs, labels) == np.mean(namer.predict(pairs) == labels)
-    alone = RelationNamer(tiny, definitions=namer.definitions).fit()
-    assert alone.predict([("Japan", "yen")]).tolist() == ["money"]
-    assert alone.explain([("Japan", "yen")])[0][0].sentence == "yen is the currency of the country Japan"
-
-
-def test_a_namer_refuses_what_it_cannot_learn_from(tiny: RelBERT) -> None:
-    with pytest.raises(RelvecError, match="2 pairs and 1 labels"):
-        RelationNamer(tiny).fit(CAPITALS[:2], ["capital"])
-    with pytest.raises(RelvecError, match="no relation to learn"):
-        RelationNamer(tiny).fit()
 
 
 def test_a_catalogue_is_made_once(

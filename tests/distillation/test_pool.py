@@ -70,16 +70,13 @@ def test_benchmark_pairs_are_left_out_in_any_form(pairs_file: Path, tmp_path: Pa
     assert ("france", "tokyo") in left
 
 
-def test_bundled_relations_give_positives_and_negatives_but_no_pair_that_is_kept_for_testing() -> None:
-    from relvec.data.overlap import inflected, pairs_for_testing, without_testing
+def test_the_bundled_pairs_are_all_those_of_the_relations_that_are_not_kept_for_testing() -> None:
+    from relvec.data.overlap import unordered, without_testing
     from relvec.data.sources import load
 
-    relations = load("bundled")
     pool = make_pool(Sources(shuffled=0))
-    taken = {*pool.train, *pool.held_out}
-    relation = next(relation for relation in without_testing(relations) if relation.negatives)
-    assert {*relation.positives, *relation.negatives} <= taken
-    assert not pairs_for_testing(relations) & set(map(inflected, taken))
+    trained = {unordered(pair) for relation in without_testing(load("bundled")) for pair in relation.pairs}
+    assert {unordered(pair) for pair in (*pool.train, *pool.held_out)} == trained
 
 
 def test_scrambled_pairs_are_no_positives() -> None:
@@ -89,6 +86,17 @@ def test_scrambled_pairs_are_no_positives() -> None:
     added = {*more.train, *more.held_out} - {*plain.train, *plain.held_out}
     assert len(added) > 1000
     assert not added & {pair for relation in load("bundled") for pair in relation.positives}
+
+
+def test_no_relation_that_is_kept_for_testing_is_scrambled(tmp_path: Path) -> None:
+    lines = ""
+    for name in ("kept", "trained"):
+        pairs = ", ".join(f'"{name}head{n}:{name}tail{n}"' for n in range(30))
+        lines += f'[[relation]]\nname = "{name}"\nheld_out = {str(name == "kept").lower()}\npositives = [{pairs}]\n'
+    (tmp_path / "mine.toml").write_text(lines)
+    pool = make_pool(Sources(data=(str(tmp_path / "mine.toml"),), scrambled=20, shuffled=0))
+    words = {word for pair in (*pool.train, *pool.held_out) for word in pair}
+    assert words == {f"trained{side}{n}" for side in ("head", "tail") for n in range(30)}
 
 
 def test_a_card_names_files_without_their_folders(pairs_file: Path) -> None:

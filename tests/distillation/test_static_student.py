@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from relvec import RelBERT
 from relvec.distillation import distill
@@ -13,7 +14,7 @@ from relvec.distillation.static_student import StaticDistiller
 from relvec.errors import RelvecError
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.static_model import TABLE
-from relvec.similarity import cosine
+from relvec.similarity import Vectors, cosine
 
 WORDS = ("Paris", "France", "Tokyo", "Japan", "wine", "cup", "tea", "bread", "city")
 QUICK: dict[str, Any] = {"epochs": 40, "batch_size": 32, "evaluate_every": 20}
@@ -66,11 +67,34 @@ def test_rare_words_are_read_in_pieces_while_they_are_trained(make: Make) -> Non
     assert "".join(second).replace("##", "") == "france"
 
 
+def test_the_share_of_words_read_in_pieces_is_that_of_the_settings(make: Make) -> None:
+    read = []
+    for share in (0, 1):
+        distiller = make(piece_share=share)
+        numbers = distiller.train_terms[distiller._rows(1)]
+        read.append(distiller.step_vectors(1))
+        assert torch.equal(read[-1], distiller._vectors(numbers, np.full(numbers.shape, share == 1)))
+    assert not torch.equal(*read)
+
+
+def written(path: Path, vectors: Vectors) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    lines = (f"{word.lower()} {' '.join(map(str, row))}" for word, row in zip(WORDS, vectors, strict=True))
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_other_word_vectors_are_another_job_and_the_same_ones_elsewhere_are_not(make: Make, tmp_path: Path) -> None:
+    vectors = np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32)
+    first, other = written(tmp_path / "glove.txt", vectors), written(tmp_path / "other" / "glove.txt", 2 * vectors)
+    elsewhere = written(tmp_path / "other" / "renamed.txt", vectors)
+    jobs = [make(word_vectors=path).job for path in (first, other, elsewhere)]
+    assert jobs[0] == jobs[2] != jobs[1]
+
+
 def test_known_word_vectors_are_where_the_table_starts(make: Make, tmp_path: Path) -> None:
     vectors = np.random.default_rng(0).normal(size=(len(WORDS), 5)).astype(np.float32)
-    lines = (f"{word.lower()} {' '.join(map(str, row))}" for word, row in zip(WORDS, vectors, strict=True))
-    (tmp_path / "glove.txt").write_text("\n".join(lines))
-    distiller = make(word_vectors=tmp_path / "glove.txt", words=100)
+    distiller = make(word_vectors=written(tmp_path / "glove.txt", vectors), words=100)
     row_of = {word: row for row, word in enumerate(distiller.terms.vocabulary)}
     rows = distiller.weights[TABLE].detach().numpy()[[row_of[word.lower()] for word in WORDS]]
     wanted = cosine(*[vectors - vectors.mean(axis=0)] * 2)

@@ -7,6 +7,7 @@ import pytest
 from relvec import RelvecError
 from relvec.distillation import distiller
 from relvec.distillation.pool import Sources
+from relvec.distillation.settings import StaticSettings
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts import Template
 
@@ -50,3 +51,11 @@ def test_a_prompt_that_the_student_cannot_read_is_refused(
     with pytest.raises(RelvecError, match="is not in the vocabulary; use the model it was made for, or another temp"):
         student_of(tmp_path / "learned", small_folder)
     assert student_of(tmp_path / "learned", tiny_folder).template.tokens == learned.tokens
+
+
+@pytest.mark.parametrize("options", [{"word_vectors": "glove.txt"}, {"settings": StaticSettings()}])
+def test_what_only_a_static_student_has_is_refused_for_an_encoder(
+    student_of: Student, tiny_folder: Path, small_folder: Path, options: dict[str, Any]
+) -> None:
+    with pytest.raises(RelvecError, match="Only the student `static` has word vectors and StaticSettings; leave them"):
+        student_of(tiny_folder, small_folder, **options)

@@ -5,10 +5,11 @@ import pytest
 
 from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation, split
-from relvec.evaluation.validation_loss import validation_loss
+from relvec.evaluation.validation_loss import LossTask, validation_loss
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.training.losses import LOSSES
 from relvec.training.recipe import Recipe
+from relvec.training.run import load_relations
 from relvec.training.samplers import validation_batch
 from relvec.training.trainer import Trainer
 
@@ -76,3 +77,7 @@ def test_relations_without_negatives_still_have_a_loss_between_relations(
 def test_one_relation_with_nothing_to_compare_is_refused(tiny: RelBERT, relations: list[RatedRelation]) -> None:
     with pytest.raises(RelvecError, match="nothing to tell apart"):
         validation_loss(tiny, [replace(relations[0], negatives=())])
+
+
+def test_the_relations_are_those_that_training_validates_on() -> None:
+    assert LossTask().load(["bundled"]) == {"bundled": load_relations(Recipe(data=["bundled"]))}

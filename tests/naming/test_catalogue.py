@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from relvec.data.rated import RatedRelation, split
 from relvec.naming import Catalogue
-from relvec.naming.building import build_catalogue, held_out
+from relvec.naming.building import build_catalogue, calibrated, held_out
 from relvec.pairs import Pair
 from relvec.similarity import Vectors
 
@@ -83,6 +83,15 @@ def test_probabilities_are_those_of_one_relation_or_none(catalogue: Catalogue, p
     total = sum(each.probability for each in found)
     assert total == pytest.approx(float(catalogue.related(encode(pairs[:1]))[0]), abs=1e-5)
     assert [each.probability for each in found] == sorted((each.probability for each in found), reverse=True)
+
+
+def test_calibration_undoes_what_makes_a_catalogue_more_or_less_sure(catalogue: Catalogue) -> None:
+    asked, weights = held_out(RELATIONS, 0), catalogue.relatedness.weights
+    timid = replace(catalogue, temperature=50.0, relatedness=replace(catalogue.relatedness, weights=weights / 10))
+    again = calibrated(timid, RELATIONS, encode)
+    assert again.temperature == catalogue.temperature != timid.temperature
+    certainty = [float(np.ptp(each.related(encode([*asked.related, *asked.random])))) for each in (timid, again)]
+    assert certainty[0] < certainty[1]
 
 
 def test_related_pairs_are_told_from_scrambled_and_random_ones(catalogue: Catalogue) -> None:

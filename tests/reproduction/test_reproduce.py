@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -241,6 +242,13 @@ def test_every_command_of_a_plan_is_one_that_relvec_understands(profile: str, pa
         while hasattr(command, "commands"):
             name, command, words = command.resolve_command(context, [*context._protected_args, *context.args])
             context = command.make_context(name, words)  # fails on an option that there is not
+
+
+def test_the_paper_has_16_triples_in_a_batch_of_training_and_of_p_tuning() -> None:
+    learning = [step for step in steps_of_the_paper("full") if {"train", "ptuning"} & set(step.command)]
+    assert {"train", "prompt"} == {step.command[0] for step in learning}
+    for step in learning:
+        assert re.findall(r"triples.per.batch.(\d+)", " ".join(step.command)) == ["16"], step.name
 
 
 def test_the_papers_plan_has_all_tables_and_each_step_comes_after_what_it_needs() -> None:

@@ -121,6 +121,8 @@ def make_distiller(
         chosen = StaticSettings(**{name: getattr(settings, name) for name in settings.model_fields_set})
         about = sources.described()
         return StaticDistiller(ModelVectors(model), pool, chosen, output, word_vectors=word_vectors, data=about)
+    if word_vectors or isinstance(settings, StaticSettings):
+        raise RelvecError("Only the student `static` has word vectors and StaticSettings; leave them out or choose it.")
     prompt: dict[str, Any] = {"template": template or model.template, "pooling": pooling or model.pooling}
     learner = TorchRelBERT.from_pretrained(student, device=device, **prompt)
     # An adapter is of no use without the place of its base; elsewhere that is nobody's business.

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from relvec.data.overlap import benchmark_pairs, inflected, pairs_for_testing, unordered
+from relvec.data.overlap import benchmark_pairs, inflected, pairs_for_testing, unordered, without_testing
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import DEFAULT_SOURCE, describe, load
 from relvec.distillation.wordnet import read_wordnet
@@ -104,13 +104,12 @@ def make_pool(sources: Sources, seed: int = 0) -> Pool:
 def _given(sources: Sources, seed: int) -> Iterator[Pair]:
     for path in sources.files:
         yield from read_pairs(path)
-    for name in sources.data:
-        # How well a pair fits its relation is of no matter here: all are taken.
-        relations = load(name, data_dir=sources.data_dir, top=sys.maxsize)
-        for relation in relations:
-            yield from (*relation.positives, *relation.negatives)
-        if sources.scrambled:
-            yield from _scrambled(relations, sources.scrambled, seed)
+    # How well a pair fits its relation is of no matter here: all are taken.
+    relations = without_testing(load(sources.data, data_dir=sources.data_dir, top=sys.maxsize))
+    for relation in relations:
+        yield from relation.pairs
+    if sources.scrambled:
+        yield from _scrambled(relations, sources.scrambled, seed)
 
 
 def _scrambled(relations: Sequence[RatedRelation], count: int, seed: int) -> Iterator[Pair]:

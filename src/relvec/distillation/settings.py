@@ -39,5 +39,4 @@ class StaticSettings(DistillationSettings):
     word_dim: int = setting(128, "dimensions of a word", ge=1)
     hidden: int = setting(512, "dimensions of the hidden layer", ge=1)
     dim: int = setting(256, "dimensions of a relation vector", ge=1)
-    word_pace: float = setting(1.0, "the learning rate of word vectors, as a share of the network's", gt=0)
     piece_share: float = setting(0.1, "how often a known word is read in pieces", ge=0, le=1)

@@ -54,8 +54,7 @@ class StaticDistiller(StudentTraining):
         self.terms = Terms(pool, settings)
         known = read_vectors(word_vectors, self.terms.vocabulary) if word_vectors else None
         torch.manual_seed(settings.seed)
-        # Adam moves all weights alike, so what is held divided by the pace, and used times the pace, moves by it.
-        table = torch.from_numpy(first_rows(self.terms, known, settings) / settings.word_pace)
+        table = torch.from_numpy(first_rows(self.terms, known, settings))
         hidden = torch.nn.Linear(4 * settings.word_dim, settings.hidden)
         last = torch.nn.Linear(settings.hidden, settings.dim)
         layers = (*hidden.parameters(), *last.parameters())
@@ -63,13 +62,12 @@ class StaticDistiller(StudentTraining):
         self._epoch, self._order = -1, np.empty(0, dtype=np.int64)
         self.steps_per_epoch = math.ceil(len(pool.train) / settings.batch_size)
         weights = [(TABLE, torch.nn.Parameter(table)), *zip(LAYERS, layers, strict=True)]
-        told = (base, self.terms.vocabulary)
+        told = (known.checksum if known else base, self.terms.vocabulary)
         super().__init__(teacher, pool, settings, output, weights, self.steps_per_epoch, *told, base=base, data=data)
 
     def trained_model(self) -> StaticRelBERT:
         table, *layers = (self.weights[name].detach().numpy() for name in (TABLE, *LAYERS))
-        words = WordTable(self.terms.vocabulary, table * np.float32(self.settings.word_pace))
-        return StaticRelBERT(words, layers)
+        return StaticRelBERT(WordTable(self.terms.vocabulary, table), layers)
 
     def fit_targets(self, show_progress: bool | None) -> Targets:
         """The teacher's vectors in the student's dimension: those to learn from in float16, to save memory."""
@@ -115,8 +113,7 @@ class StaticDistiller(StudentTraining):
         """The network of `StaticRelBERT` in torch: numbers of terms [batch, 2] to vectors [batch, dim]."""
         table, weight, bias, output_weight, output_bias = (self.weights[name] for name in (TABLE, *LAYERS))
         bags = (map(torch.from_numpy, self.terms.bags(numbers[:, side], in_pieces[:, side])) for side in (0, 1))
-        pace = self.settings.word_pace
-        heads, tails = (pace * embedding_bag(rows, table, starts, mode="mean") for rows, starts in bags)
+        heads, tails = (embedding_bag(rows, table, starts, mode="mean") for rows, starts in bags)
         features = torch.cat([heads, tails, heads * tails, (heads - tails).abs()], dim=1)
         return linear(relu(linear(features, weight, bias)), output_weight, output_bias)
 

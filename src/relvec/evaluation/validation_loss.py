@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
+from relvec.data.overlap import without_testing
 from relvec.data.rated import RatedRelation, check_relations, split
 from relvec.data.sources import load
 from relvec.errors import RelvecError
@@ -83,7 +84,7 @@ class LossTask(Task[Sequence[RatedRelation]]):
     loss: str = "triplet"
 
     def load(self, datasets: Sequence[str], data_dir: str | Path | None = None) -> dict[str, Sequence[RatedRelation]]:
-        return {name: load(name, data_dir=data_dir) for name in datasets or ["semeval2012"]}
+        return {name: without_testing(load(name, data_dir=data_dir)) for name in datasets or ["semeval2012"]}
 
     def check(self, system: System, data: object) -> None:
         if not isinstance(vectors_of(system), ModelVectors):

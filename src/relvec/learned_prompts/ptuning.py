@@ -175,8 +175,9 @@ def rows_replaced(encoder: PreTrainedModel, ids: Sequence[int], rows: Tensor) ->
 def ptune(task: PromptTask, show_progress: bool | None = None) -> PromptResult:
     """Learn a prompt, keep the embeddings with the lowest validation loss, and save the model beside the prompt.
 
-    An epoch is the paper's: 450 triples a relation with their in-batch negatives, and 5,040 a category. In the history,
-    the `loss` of step 0 is over the whole training part, like `train_loss`, and that of a later step over its batch.
+    An epoch has the paper's 450 triples a relation and 5,040 a category, and 2 (m - 1) in-batch triples for each of the
+    m in a step: its 13,500 a relation if m is 16. In the history, the `loss` of step 0 is over the whole training part,
+    like `train_loss`, and that of a later step over its batch.
     What is learned and saved, and the losses of the result, are float32 whatever the `dtype`.
     """
     chosen, output, model = task.settings, task.output, task.model

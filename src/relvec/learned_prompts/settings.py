@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Literal
 
-from relvec.data.overlap import benchmark_folder, without_benchmarks
+from relvec.data.overlap import benchmark_folder, without_benchmarks, without_testing
 from relvec.data.rated import BOTTOM, TOP, RatedRelation
 from relvec.data.sources import load
 from relvec.settings import Seed, Settings, setting
@@ -31,8 +31,9 @@ class Subject(Settings):
         return said if self.threshold is None else {**said, "threshold": self.threshold}
 
     def relations(self, data_dir: Path | None) -> list[RatedRelation]:
-        """The relations by those names, without the pairs that it excludes."""
-        relations = load(self.data, data_dir=data_dir, top=self.top, bottom=self.bottom, threshold=self.threshold)
+        """The relations by those names, without the pairs that it excludes and those kept for testing."""
+        loaded = load(self.data, data_dir=data_dir, top=self.top, bottom=self.bottom, threshold=self.threshold)
+        relations = without_testing(loaded)
         if not self.exclude_benchmark_pairs:
             return relations
         # All methods are judged on the same relations, and P-tuning needs negatives.

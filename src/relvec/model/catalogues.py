@@ -76,24 +76,6 @@ def make_catalogue(model: RelBERT, *, show_progress: bool | None = None) -> Cata
     return replace(catalogue, probes=model.encode(PROBES, normalize=True), text_encoder=encoder)
 
 
-def taught_catalogue(model: RelBERT, teacher: RelBERT) -> Catalogue:
-    """The same with prototypes that learned from all training pairs and what the teacher says of them.
-
-    A model that is its own teacher learns from what it says before.
-    """
-    from relvec.naming.teaching import with_learned_prototypes
-
-    made, vectors, of_teacher = make_catalogue(model), ModelVectors(model), ModelVectors(teacher)
-    names = made if teacher is model else teacher.catalogue
-    return with_learned_prototypes(
-        made,
-        load(DEFAULT_SOURCE),
-        lambda pairs: vectors.vectors(pairs)[0],
-        lambda pairs: names.by_row(of_teacher.vectors(pairs)[0]),
-        groups=bundled_groups(),
-    )
-
-
 def with_texts(catalogue: Catalogue) -> Catalogue:
     """The catalogue with vectors of its definitions, which are encoded if it has none."""
     if len(catalogue.texts):

@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 TEMPERATURES = np.geomspace(0.3, 30, 60)
-BINS = 10
 
 
 def softmax(scores: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -32,20 +31,3 @@ def best_temperature(scores: NDArray[np.floating], is_right: NDArray[np.bool_]) 
 
 def _probability_of_right(scores: NDArray[np.floating], is_right: NDArray[np.bool_]) -> NDArray[np.floating]:
     return (softmax(scores) * is_right).sum(axis=1)
-
-
-def reliability(probabilities: NDArray[np.floating], is_true: NDArray[np.bool_]) -> list[tuple[float, float, int]]:
-    """Of each tenth of the probabilities: the mean of what was said, how often it was true, and how many there are.
-
-    >>> reliability(np.array([0.72, 0.78, 0.1]), np.array([True, False, False]))
-    [(0.1, 0.0, 1), (0.75, 0.5, 2)]
-    """
-    bins = np.minimum((probabilities * BINS).astype(int), BINS - 1)
-    found = [(probabilities[bins == each], is_true[bins == each]) for each in np.unique(bins)]
-    return [(float(said.mean()), float(true.mean()), len(said)) for said, true in found]
-
-
-def calibration_error(probabilities: NDArray[np.floating], is_true: NDArray[np.bool_]) -> float:
-    """The expected calibration error: how far what was said is from what was true, over ten bins."""
-    rows = reliability(probabilities, is_true)
-    return sum(count * abs(said - true) for said, true, count in rows) / len(probabilities)

@@ -1,6 +1,9 @@
 """Prototypes learn what a teacher says, and forget neither relations nor calibration."""
 
+import importlib
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,13 +12,18 @@ from tests.naming.test_catalogue import KNOWN, RELATIONS, encode
 
 from relvec.naming import Catalogue
 from relvec.naming.building import build_catalogue, held_out
-from relvec.naming.teaching import with_learned_prototypes
 from relvec.pairs import Pair
 
 
 @pytest.fixture(scope="module")
 def catalogue() -> Catalogue:
     return build_catalogue(RELATIONS, encode)
+
+
+@pytest.fixture
+def teaching(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "tools")
+    return importlib.import_module("teaching")
 
 
 def of_both(pairs: Sequence[Pair]) -> NDArray[np.float32]:
@@ -28,9 +36,9 @@ def of_both(pairs: Sequence[Pair]) -> NDArray[np.float32]:
     return rows / rows.sum(axis=1, keepdims=True)
 
 
-def test_a_catalogue_learns_which_relations_its_teacher_takes_for_alike(catalogue: Catalogue) -> None:
+def test_a_catalogue_learns_which_relations_its_teacher_takes_for_alike(teaching: Any, catalogue: Catalogue) -> None:
     asked = held_out(RELATIONS, 1)
-    learned = with_learned_prototypes(catalogue, RELATIONS, encode, of_both)
+    learned = teaching.with_learned_prototypes(catalogue, RELATIONS, encode, of_both)
     assert learned.names(encode(asked.related)).argmax(axis=1).tolist() == asked.labels.tolist()
     margins = [margin(each, asked.related[4], 4, 5) for each in (catalogue, learned)]
     assert margins[1] < margins[0]
@@ -42,7 +50,9 @@ def margin(catalogue: Catalogue, pair: Pair, row: int, other: int) -> float:
     return float(likelihoods[row] - likelihoods[other])
 
 
-def test_learning_is_a_function_of_the_seed(catalogue: Catalogue) -> None:
-    one, two, three = (with_learned_prototypes(catalogue, RELATIONS, encode, of_both, seed=seed) for seed in (0, 0, 1))
+def test_learning_is_a_function_of_the_seed(teaching: Any, catalogue: Catalogue) -> None:
+    one, two, three = (
+        teaching.with_learned_prototypes(catalogue, RELATIONS, encode, of_both, seed=seed) for seed in (0, 0, 1)
+    )
     np.testing.assert_array_equal(one.prototypes.means, two.prototypes.means)
     assert not np.array_equal(one.prototypes.means, three.prototypes.means)

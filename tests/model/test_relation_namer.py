@@ -1,0 +1,51 @@
+"""RelationNamer, with two bundled relations for a catalogue and a count of words for a text encoder."""
+
+from pathlib import Path
+
+import pytest
+from tests.cli.test_explain import count_words
+
+from relvec import RelationNamer, RelBERT, RelvecError
+from relvec.data.sources import load
+from relvec.pairs import Pair
+
+RELATIONS = [relation for relation in load("bundled") if relation.name in {"worker-to-tool", "country-to-currency"}]
+PAIRS = [pair for relation in RELATIONS for pair in relation.positives[:8]]
+LABELS = [relation.name for relation in RELATIONS for _ in range(8)]
+
+
+@pytest.fixture
+def model(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> RelBERT:
+    monkeypatch.setattr("relvec.model.catalogues.load", lambda _: RELATIONS)
+    for module in ("catalogues", "relation_namer"):
+        monkeypatch.setattr(f"relvec.model.{module}.encoded_texts", count_words)
+    return RelBERT.from_pretrained(tiny_folder)
+
+
+def test_relations_that_have_definitions_only_are_told_apart(model: RelBERT) -> None:
+    definitions = {f"my {relation.name}": relation.definition for relation in RELATIONS}
+    namer = RelationNamer(model, definitions=definitions).fit()
+    assert namer.score(PAIRS, [f"my {label}" for label in LABELS]) > 0.75
+    (found,) = namer.explain([("Japan", "yen")], top=4)
+    assert "yen is the currency of the country Japan" in [each.sentence for each in found]
+
+
+def test_relations_that_have_pairs_are_told_apart_also_from_their_reverses(model: RelBERT) -> None:
+    namer = RelationNamer(model).fit(PAIRS, LABELS)
+    assert namer.score(PAIRS, LABELS) > 0.75
+    turned: list[Pair] = [(tail, head) for head, tail in PAIRS]
+    is_reversed = [best.is_reversed for (best,) in namer.explain([*PAIRS, *turned])]
+    assert sum(is_reversed[: len(PAIRS)]) < len(PAIRS) / 4 < 3 * len(PAIRS) / 4 < sum(is_reversed[len(PAIRS) :])
+
+
+def test_some_relations_may_have_pairs_and_others_a_definition(model: RelBERT) -> None:
+    namer = RelationNamer(model, definitions={"another": "Y is a tool of X"}).fit(PAIRS, LABELS)
+    assert namer.classes_.tolist() == sorted({"another", *LABELS})
+    assert namer.predict_proba(PAIRS[:5]).shape == (5, 3)
+
+
+def test_what_nothing_can_be_learned_from_is_refused(model: RelBERT) -> None:
+    with pytest.raises(RelvecError, match="2 pairs and 1 labels"):
+        RelationNamer(model).fit(PAIRS[:2], ["capital"])
+    with pytest.raises(RelvecError, match="no relation to learn"):
+        RelationNamer(model).fit()
