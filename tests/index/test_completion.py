@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def test_candidates_are_partners_and_tails_but_not_a_or_c(tiny: RelBERT, index: 
 def test_word_vectors_add_words_near_c_and_near_its_analogue(tiny: RelBERT, index: PairIndex, tmp_path: Path) -> None:
     lines = ["Tokyo 1 0 0", "kyoto 1 0.1 0", "paris 0 0 -1", "france 0 1 -1", "rice_cake 1 1 0", "far -1 -1 -1"]
     (tmp_path / "glove.txt").write_text("\n".join(lines) + "\n")
-    options = {"word_vectors": tmp_path / "glove.txt", "from_each": 2}
+    options: dict[str, Any] = {"word_vectors": tmp_path / "glove.txt", "from_each": 2}
     words = candidate_words(tiny, index, "Paris", "France", "Tokyo", **options)
     assert {"kyoto", "rice cake"} <= set(words)
     assert "far" not in words
