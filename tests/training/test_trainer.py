@@ -12,7 +12,6 @@ from relvec import RelvecError
 from relvec.data.rated import RatedRelation, split
 from relvec.model.adapter import adapter_config
 from relvec.model.torch_backend import TorchRelBERT
-from relvec.training.gradients import drops_units
 from relvec.training.loop import CHECKPOINT_NAME, Course, copied_weights
 from relvec.training.losses import LOSSES
 from relvec.training.recipe import Recipe
@@ -278,9 +277,23 @@ def test_gradients_of_threads_and_of_chunks_equal_those_of_one_pass(
             torch.testing.assert_close(found[name], plain, atol=tolerance, rtol=1e-3)
 
 
-def test_a_model_that_drops_units_is_not_shared_out_among_threads(tiny: TorchRelBERT) -> None:
-    assert not drops_units(tiny.encoder.eval())
-    assert drops_units(tiny.encoder.train())
+def test_with_dropout_a_step_is_one_pass_from_a_seed_of_its_own(
+    make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    trainer = make_trainer(dropout=True)
+    value = trainer.gradients(1)
+    found = {name: weight.grad for name, weight in trainer.weights.items()}
+    for weight in trainer.weights.values():
+        weight.grad = None
+    batch = trainer.sampler(0)
+    torch.manual_seed(1000)
+    vectors = trainer.model.vectors_by_length(trainer.model.token_ids(batch.pairs))
+    plain = trainer.loss(vectors[batch.row], batch)
+    plain.backward()
+    assert value == float(plain.detach())
+    for name, weight in trainer.weights.items():
+        torch.testing.assert_close(found[name], weight.grad, atol=0, rtol=0)
 
 
 @pytest.mark.parametrize(("asked", "used"), [(0, 6), (1, 1), (4, 4), (5, 5), (6, 6), (9, 6)])

@@ -10,7 +10,7 @@ from relvec.model.torch_backend import TorchRelBERT, in_parallel_threads
 
 
 def drops_units(encoder: torch.nn.Module) -> bool:
-    """Whether dropout is on. Threads would take its random numbers in no fixed order."""
+    """Whether dropout is on."""
     return encoder.training and any(isinstance(module, torch.nn.Dropout) and module.p for module in encoder.modules())
 
 
@@ -22,11 +22,13 @@ def gradients_by_threads(
 ) -> float:
     """Leave the gradient of a loss of the pairs' vectors in the parameters of model and loss, and return its value.
 
-    Each thread takes its share of the pairs there and back, and waits for the others at the loss only; a GPU takes all
-    in one thread. Without dropout, the gradient is that of one pass.
+    Each thread takes its share of the pairs there and back, and waits for the others at the loss only. A GPU takes all
+    in one thread, and so does dropout, whose random numbers threads would take in no fixed order. The gradient is that
+    of one pass.
     """
     order = sorted(range(len(token_ids)), key=lambda row: len(token_ids[row]))
-    threads = min(torch.get_num_threads(), len(order)) if model.device.type == "cpu" else 1
+    is_shared = model.device.type == "cpu" and not drops_units(model.encoder)
+    threads = min(torch.get_num_threads(), len(order)) if is_shared else 1
     shares = [order[first::threads] for first in range(threads)]
     weights = [weight for weight in model.encoder.parameters() if weight.requires_grad]
 

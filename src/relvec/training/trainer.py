@@ -27,7 +27,7 @@ from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.storage.job import job_of
 from relvec.training.adapters import add_lora
-from relvec.training.gradients import drops_units, gradients_by_threads
+from relvec.training.gradients import gradients_by_threads
 from relvec.training.loop import LOOP_SETTINGS, Course, NamedScores
 from relvec.training.losses import LOSSES, make_loss
 from relvec.training.model_training import ModelTraining
@@ -116,11 +116,8 @@ class Trainer(ModelTraining):
                 return model.vectors_by_length([token_ids[row] for row in chunks[chunk].tolist()]).float()
 
         if accelerator.num_processes == len(chunks) == 1:
-            if accelerator.device.type == "cpu" and not drops_units(model.encoder):
-                return gradients_by_threads(model, token_ids, loss, accelerator.autocast)
-            value = loss(encoded(0))
-            accelerator.backward(value)
-            return float(value.detach())
+            torch.manual_seed(seed)
+            return gradients_by_threads(model, token_ids, loss, accelerator.autocast)
         vectors = torch.zeros(len(token_ids), model.dim, device=accelerator.device)
         with torch.no_grad():
             for chunk in mine:
