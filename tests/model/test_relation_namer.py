@@ -22,20 +22,22 @@ def model(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> RelBERT:
     return RelBERT.from_pretrained(tiny_folder)
 
 
-def test_relations_that_have_definitions_only_are_told_apart(model: RelBERT) -> None:
-    definitions = {f"my {relation.name}": relation.definition for relation in RELATIONS}
-    namer = RelationNamer(model, definitions=definitions).fit()
-    assert namer.score(PAIRS, [f"my {label}" for label in LABELS]) > 0.75
+def test_relations_that_have_definitions_only_are_told_apart_by_these(model: RelBERT) -> None:
+    names, definitions = [each.name for each in RELATIONS], [each.definition for each in RELATIONS]
+    namer = RelationNamer(model, definitions=dict(zip(names, definitions, strict=True))).fit()
+    swapped = RelationNamer(model, definitions=dict(zip(names, definitions[::-1], strict=True))).fit()
+    assert not (namer.predict(PAIRS) == swapped.predict(PAIRS)).any()
+    assert namer.score(PAIRS, LABELS) > 0.6 > 0.4 > swapped.score(PAIRS, LABELS)
     (found,) = namer.explain([("Japan", "yen")], top=4)
     assert "yen is the currency of the country Japan" in [each.sentence for each in found]
 
 
 def test_relations_that_have_pairs_are_told_apart_also_from_their_reverses(model: RelBERT) -> None:
     namer = RelationNamer(model).fit(PAIRS, LABELS)
-    assert namer.score(PAIRS, LABELS) > 0.75
+    assert namer.score(PAIRS, LABELS) > 0.6
     turned: list[Pair] = [(tail, head) for head, tail in PAIRS]
     is_reversed = [best.is_reversed for (best,) in namer.explain([*PAIRS, *turned])]
-    assert sum(is_reversed[: len(PAIRS)]) < len(PAIRS) / 4 < 3 * len(PAIRS) / 4 < sum(is_reversed[len(PAIRS) :])
+    assert sum(is_reversed[: len(PAIRS)]) < len(PAIRS) / 2 < sum(is_reversed[len(PAIRS) :])
 
 
 def test_some_relations_may_have_pairs_and_others_a_definition(model: RelBERT) -> None:
