@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relvec import PairIndex, RelBERT
+from relvec import PairIndex, RelBERT, RelvecError
 from relvec.cli.explain import UNRELATED
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import load
+from relvec.naming.building import build_catalogue
 from relvec.similarity import Vectors
 
 Relvec = Callable[..., Any]
@@ -159,17 +160,17 @@ def test_bad_input_is_one_sentence(refused: Refused, tiny_folder: Path, argument
 def test_a_catalogue_is_made_once(
     tiny_folder: Path, monkeypatch: pytest.MonkeyPatch, few_relations: list[RatedRelation]
 ) -> None:
-    made: list[str] = []
+    made: list[int] = []
 
-    def load_few(source: str) -> list[RatedRelation]:
-        made.append(source)
-        return few_relations
+    def build(relations: Sequence[RatedRelation], *arguments: Any, **options: Any) -> Any:
+        made.append(len(relations))
+        return build_catalogue(relations, *arguments, **options)
 
-    monkeypatch.setattr("relvec.model.catalogues.load", load_few)
+    monkeypatch.setattr("relvec.model.catalogues.build_catalogue", build)
     for _ in range(2):
         model = RelBERT.from_pretrained(tiny_folder)
         assert model.catalogue_at_hand is None
         assert model.relatedness(CAPITALS).shape == (3,)
         assert 0 < model.relatedness(CAPITALS[0]) < 1
         assert model.catalogue_at_hand is model.catalogue
-    assert made == ["bundled"]
+    assert made == [len(few_relations)]

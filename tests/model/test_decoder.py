@@ -11,7 +11,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import AutoModel, PreTrainedTokenizerFast, Qwen2Config
 
-from relvec import RelvecError
+from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation, split
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.training.recipe import Recipe
