@@ -86,8 +86,8 @@ def test_probabilities_are_those_of_one_relation_or_none(catalogue: Catalogue, p
 
 
 def test_calibration_undoes_what_makes_a_catalogue_more_or_less_sure(catalogue: Catalogue) -> None:
-    asked, weights = held_out(RELATIONS, 0), catalogue.relatedness.weights
-    timid = replace(catalogue, temperature=50.0, relatedness=replace(catalogue.relatedness, weights=weights / np.float32(10)))
+    asked, weights = held_out(RELATIONS, 0), catalogue.relatedness.weights / np.float32(10)
+    timid = replace(catalogue, temperature=50.0, relatedness=replace(catalogue.relatedness, weights=weights))
     again = calibrated(timid, RELATIONS, encode)
     assert again.temperature == catalogue.temperature != timid.temperature
     certainty = [float(np.ptp(each.related(encode([*asked.related, *asked.random])))) for each in (timid, again)]
