@@ -51,6 +51,25 @@ def test_a_pair_has_the_same_vector_alone_and_beside_a_longer_one(decoder_folder
     assert model.encode(PAIRS[0]).shape == (16,)
 
 
+def test_common_beginnings_are_read_once_and_the_vectors_stay_the_same(decoder_folder: Path) -> None:
+    model = TorchRelBERT.from_pretrained(decoder_folder, template=TEMPLATE, pooling="last")
+    pairs = [(head, tail) for head, _ in PAIRS for _, tail in PAIRS]
+    read = []
+    model.encoder.register_forward_pre_hook(
+        lambda _, args, inputs: read.append(inputs["input_ids"].numel()), with_kwargs=True
+    )
+    assert model.shares_beginnings
+    read.clear()
+    together = model.encode(pairs)
+    assert sum(read) < 0.7 * sum(map(len, model.token_ids(pairs)))
+    np.testing.assert_allclose(together, np.stack([model.encode(pair) for pair in pairs]), atol=1e-5)
+
+
+def test_an_encoder_is_not_read_by_beginnings(decoder_folder: Path, tiny_folder: Path) -> None:
+    assert not TorchRelBERT.from_pretrained(tiny_folder, pooling="last").shares_beginnings
+    assert not TorchRelBERT.from_pretrained(decoder_folder, template=TEMPLATE, pooling="average").shares_beginnings
+
+
 def test_the_last_token_is_the_templates_and_has_seen_both_words(decoder_folder: Path) -> None:
     model = TorchRelBERT.from_pretrained(decoder_folder, template=TEMPLATE, pooling="last")
     (tokens,) = model.token_ids([PAIRS[0]])

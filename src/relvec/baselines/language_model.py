@@ -21,12 +21,13 @@ from transformers import (
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from relvec.baselines.baseline import Likelihood
-from relvec.baselines.token_tree import TOKENS_PER_TREE, token_trees, tree_log_probabilities
+from relvec.baselines.tree_likelihoods import tree_log_probabilities
 from relvec.errors import RelvecError
 from relvec.hub.models import resolve
 from relvec.io.files import expanded
 from relvec.model.loading import load_config, pick_device, token_limit
 from relvec.model.relation_model import PROBES
+from relvec.model.token_tree import TOKENS_PER_TREE, token_trees
 from relvec.model.torch_backend import in_parallel_threads
 from relvec.progress import progress_bar, quiet_transformers
 from relvec.storage.cache import Cache

@@ -159,6 +159,11 @@ class RelBERT(ABC):
         """How many threads may each encode a batch of their own at once, if the model starts no threads itself."""
         return thread_count()
 
+    @property
+    def shares_beginnings(self) -> bool:
+        """Whether pairs that begin alike, as those of one head do, are encoded faster together."""
+        return False
+
     @abstractmethod
     def token_ids(self, pairs: Sequence[Pair], truncate: bool = False) -> list[list[int]]:
         """The tokens of each pair; one too long for the model is an error unless `truncate` cuts it."""
@@ -392,6 +397,10 @@ class PromptedRelBERT(RelBERT):
         """The vectors of each batch of tokens, in order: [batch, dim]."""
         return map(self._vectors_of_batch, batches)
 
+    def _batches(self, token_ids: Sequence[Sequence[int]], batch_size: int) -> list[list[int]]:
+        """The rows of each batch."""
+        return list(batches_by_length([len(tokens) for tokens in token_ids], batch_size))
+
     def _encoding(self) -> AbstractContextManager[Any]:
         """What must hold while batches are encoded."""
         return nullcontext()
@@ -405,9 +414,8 @@ class PromptedRelBERT(RelBERT):
         if unknown:
             word = _short(self._prompt.unknown_word(unknown[0]))
             warnings.warn(UnknownWordsWarning(unknown, word, len(pairs)), stacklevel=3)
-        lengths = [len(tokens) for tokens in token_ids]
         with progress_bar(len(pairs), "Encoding", show=show_progress) as bar, self._encoding():
-            groups = list(batches_by_length(lengths, batch_size))
+            groups = self._batches(token_ids, batch_size)
             batches = [[token_ids[row] for row in rows] for rows in groups]
             for rows, batch in zip(groups, self.vectors_of_batches(batches), strict=True):
                 vectors[rows] = batch

@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cached_property
 from inspect import signature
 from pathlib import Path
 from threading import Barrier
@@ -19,12 +20,15 @@ from relvec.model.card import model_card
 from relvec.model.loading import load_config, load_tokenizer, load_weights, pick_device, token_limit
 from relvec.model.merging import merge_adapter
 from relvec.model.quantization import INT8_WEIGHTS, quantized_tensors
-from relvec.model.relation_model import BATCH_SIZE, PromptedRelBERT, RelBERT, batches_by_length
+from relvec.model.relation_model import BATCH_SIZE, PROBES, PromptedRelBERT, RelBERT, batches_by_length
 from relvec.model.saving import check_finite, model_written, save_encoder, save_tokenizer
 from relvec.model.stored import StoredModel
+from relvec.model.token_tree import token_trees, tree_inputs
 from relvec.pooling import pool
 from relvec.prompts import DEFAULT_TEMPLATE, Template
 from relvec.similarity import Vectors
+
+TOKENS_PER_PAIR = 4  # of a tree: that of a batch is then as large as the batch of an encoder
 
 Tokens = TypeVar("Tokens")
 Result = TypeVar("Result")
@@ -161,6 +165,29 @@ class TorchRelBERT(PromptedRelBERT):
         finally:
             self.encoder.train(was_training)
 
+    @property
+    def shares_beginnings(self) -> bool:
+        return self.pooling == "last" and self._reads_trees
+
+    @cached_property
+    def _reads_trees(self) -> bool:
+        """Whether the network takes a position and a mask for each token, and says the same as without."""
+        token_ids = self.token_ids([(head, tail) for head, _ in PROBES for _, tail in PROBES], truncate=True)
+        with torch.inference_mode(), self._encoding():
+            expected = self.vectors_of_tokens(token_ids)
+            try:
+                found = self._vectors_of_tree(token_ids)
+            except (TypeError, ValueError, RuntimeError):
+                return False
+        tolerance = 1e-5 if self.dtype == torch.float32 else 1e-2
+        return bool(torch.cosine_similarity(found, expected.float()).min() > 1 - tolerance)
+
+    def _batches(self, token_ids: Sequence[Sequence[int]], batch_size: int) -> list[list[int]]:
+        """With common beginnings, a batch is a tree."""
+        if len(token_ids) == 1 or not self.shares_beginnings:
+            return super()._batches(token_ids, batch_size)
+        return [list(tree.ends) for tree in token_trees(token_ids, TOKENS_PER_PAIR * batch_size)]
+
     def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterable[Vectors]:
         if self.device.type == "cpu":
             return in_parallel_threads(self._vectors_of_batch, batches)
@@ -168,7 +195,14 @@ class TorchRelBERT(PromptedRelBERT):
 
     @torch.inference_mode()
     def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
-        return self.vectors_of_tokens(token_ids).float().cpu().numpy()
+        read = self._vectors_of_tree if len(token_ids) > 1 and self.shares_beginnings else self.vectors_of_tokens
+        return read(token_ids).float().cpu().numpy()
+
+    def _vectors_of_tree(self, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:
+        """The output at the last token of each text, of one tree of all: [batch, dim]."""
+        (tree,) = token_trees(token_ids, sum(map(len, token_ids)))
+        output = self.encoder(**tree_inputs(tree, range(len(tree.tokens)), self.device, self.dtype)).last_hidden_state
+        return output[0, [tree.ends[row] for row in range(len(token_ids))]].float()
 
     def vectors_of_tokens(self, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:
         """One batch through language model and pooling: [batch, dim], differentiable outside inference mode."""

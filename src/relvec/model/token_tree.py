@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import PreTrainedModel
 
 TOKENS_PER_TREE = 384
-ROWS_AT_A_TIME = 8  # of logits in float32, each as wide as the vocabulary: more would not fit into a CPU's cache
 
 
 @dataclass(frozen=True)
@@ -75,31 +74,13 @@ def _shared(text: Sequence[int], other: Sequence[int]) -> int:
     return min(len(text), len(other))
 
 
-@torch.inference_mode()
-def tree_log_probabilities(network: PreTrainedModel, tree: TokenTree) -> dict[int, float]:
-    """log P of each text by its number: the sum over its tokens, each given those before it, without the first."""
-    read = tree.to_read()
-    found = _log_probabilities(network, tree, read) if read else [0.0] * len(tree.tokens)
-    sums: list[float] = []
-    for parent, log_probability in zip(tree.parents, found, strict=True):
-        sums.append(sums[parent] + log_probability if parent >= 0 else 0.0)
-    return {number: sums[end] for number, end in tree.ends.items()}
-
-
-def _log_probabilities(network: PreTrainedModel, tree: TokenTree, read: list[int]) -> list[float]:
-    """log P of each token of a tree given those before it; a first token has one that means nothing."""
-    device, dtype = network.device, network.dtype
-    hidden = torch.from_numpy(~tree.attention_mask()[np.ix_(read, read)]).to(device)
+def tree_inputs(tree: TokenTree, places: Sequence[int], device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
+    """The input of a causal network that reads the tokens of a tree at some places, each with all that precede it."""
+    hidden = torch.from_numpy(~tree.attention_mask()[np.ix_(places, places)]).to(device)
     mask = torch.zeros(hidden.shape, dtype=dtype, device=device).masked_fill(hidden, torch.finfo(dtype).min)
-    logits = network(
-        input_ids=torch.tensor([[tree.tokens[place] for place in read]], device=device),
-        position_ids=torch.tensor([[tree.depths[place] for place in read]], device=device),
-        attention_mask=mask[None, None],
-        use_cache=False,
-    ).logits[0]
-    norms = torch.cat([rows.float().logsumexp(-1) for rows in logits.split(ROWS_AT_A_TIME)])
-    rows = {place: row for row, place in enumerate(read)}
-    parents = torch.tensor([rows.get(parent, 0) for parent in tree.parents], device=device)
-    tokens = torch.tensor(tree.tokens, device=device)
-    found: list[float] = (logits[parents, tokens].float() - norms[parents]).double().cpu().tolist()
-    return found
+    return {
+        "input_ids": torch.tensor([[tree.tokens[place] for place in places]], device=device),
+        "position_ids": torch.tensor([[tree.depths[place] for place in places]], device=device),
+        "attention_mask": mask[None, None],
+        "use_cache": False,
+    }
