@@ -90,9 +90,9 @@ def encode_part(task: Task, model: RelBERT, part: Part, tell: Tell) -> Done:
 
 
 def _encoded(task: Task, model: RelBERT, pairs: Sequence[Pair], tell: Tell) -> Vectors:
-    """The vectors of distinct pairs, by steps of pairs of similar length: a step then has little padding."""
+    """The vectors of distinct pairs, by steps of pairs that are encoded fast together."""
     vectors = np.empty((len(pairs), model.dim), dtype=np.float32)
-    order = sorted(range(len(pairs)), key=lambda at: len(pairs[at][0]) + len(pairs[at][1]))
+    order = model.encoding_order(pairs)
     for start in range(0, len(pairs), PAIRS_PER_STEP):
         step = order[start : start + PAIRS_PER_STEP]
         options: dict[str, Any] = {"normalize": task.header.normalize, "truncate": task.header.truncate}

@@ -98,10 +98,7 @@ class ModelVectors:
             for start in range(0, len(distinct), PAIRS_PER_STEP):
                 self.model.token_ids(distinct[start : start + PAIRS_PER_STEP])
         missing = self.missing(distinct)
-        if self.model.shares_beginnings:
-            missing.sort()
-        else:  # of similar length: a step then has little padding
-            missing.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
+        missing = [missing[row] for row in self.model.encoding_order(missing)]
         with progress_bar(len(missing), f"Encoding with {self.name}", show=self._show_progress) as bar:
             for start in range(0, len(missing), PAIRS_PER_STEP):
                 step = missing[start : start + PAIRS_PER_STEP]

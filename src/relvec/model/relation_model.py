@@ -159,10 +159,9 @@ class RelBERT(ABC):
         """How many threads may each encode a batch of their own at once, if the model starts no threads itself."""
         return thread_count()
 
-    @property
-    def shares_beginnings(self) -> bool:
-        """Whether pairs that begin alike, as those of one head do, are encoded faster together."""
-        return False
+    def encoding_order(self, pairs: Sequence[Pair]) -> list[int]:
+        """The rows of pairs such that neighbours are encoded fast together: of similar length, with little padding."""
+        return sorted(range(len(pairs)), key=lambda row: len(pairs[row][0]) + len(pairs[row][1]))
 
     @abstractmethod
     def token_ids(self, pairs: Sequence[Pair], truncate: bool = False) -> list[list[int]]:

@@ -24,6 +24,7 @@ from relvec.model.relation_model import BATCH_SIZE, PROBES, PromptedRelBERT, Rel
 from relvec.model.saving import check_finite, model_written, save_encoder, save_tokenizer
 from relvec.model.stored import StoredModel
 from relvec.model.token_tree import token_trees, tree_inputs
+from relvec.pairs import Pair
 from relvec.pooling import pool
 from relvec.prompts import DEFAULT_TEMPLATE, Template
 from relvec.similarity import Vectors
@@ -165,8 +166,14 @@ class TorchRelBERT(PromptedRelBERT):
         finally:
             self.encoder.train(was_training)
 
+    def encoding_order(self, pairs: Sequence[Pair]) -> list[int]:
+        if len(pairs) > 1 and self.shares_beginnings:
+            return sorted(range(len(pairs)), key=lambda row: pairs[row])
+        return super().encoding_order(pairs)
+
     @property
     def shares_beginnings(self) -> bool:
+        """Whether pairs that begin alike, as those of one head do, are encoded faster together."""
         return self.pooling == "last" and self._reads_trees
 
     @cached_property
