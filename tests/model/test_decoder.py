@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-from transformers import AutoModel, PreTrainedTokenizerFast, Qwen2Config
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerFast, Qwen2Config
 
 from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation, split
-from relvec.model.torch_backend import TorchRelBERT
+from relvec.model.torch_backend import READ_AS_TREES, TorchRelBERT
 from relvec.training.recipe import Recipe
 from relvec.training.trainer import Trainer
 
@@ -51,22 +51,41 @@ def test_a_pair_has_the_same_vector_alone_and_beside_a_longer_one(decoder_folder
     assert model.encode(PAIRS[0]).shape == (16,)
 
 
-def test_common_beginnings_are_read_once_and_the_vectors_stay_the_same(decoder_folder: Path) -> None:
-    model = TorchRelBERT.from_pretrained(decoder_folder, template=TEMPLATE, pooling="last")
-    pairs = [(head, tail) for tail in ("bread", "tree", "beer") for head, _ in PAIRS]
-    assert [pairs[row] for row in model.encoding_order(pairs)] == sorted(pairs)
+@pytest.mark.parametrize("kind", sorted(READ_AS_TREES))
+def test_common_beginnings_are_read_once_and_the_vectors_stay_the_same(decoder_folder: Path, kind: str) -> None:
+    sizes = {"vocab_size": 400, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "pad_token_id": 0}
+    torch.manual_seed(0)
+    encoder = AutoModel.from_config(AutoConfig.for_model(kind, **sizes, **heads, sliding_window=None))
+    tokenizer = AutoTokenizer.from_pretrained(decoder_folder)
+    model = TorchRelBERT(encoder, tokenizer, template=TEMPLATE, pooling="last")
+    pairs = [(head, tail) for tail in ("bread", "breads", "b") for head in ("baker", "bakery", "oak")]
+    token_ids = model.token_ids(pairs)
+    whole = model.vectors_of_tokens(token_ids).detach().numpy()
     read: list[int] = []
     model.encoder.register_forward_pre_hook(
         lambda _, args, inputs: read.append(inputs["input_ids"].numel()), with_kwargs=True
     )
-    together = model.encode(pairs)
-    assert sum(read) < 0.7 * sum(map(len, model.token_ids(pairs)))
-    np.testing.assert_allclose(together, np.stack([model.encode(pair) for pair in pairs]), atol=1e-5)
+    np.testing.assert_allclose(model.encode(pairs), whole, atol=1e-5)
+    assert sum(read) < 0.7 * sum(map(len, token_ids))
 
 
-def test_an_encoder_is_not_read_by_beginnings(decoder_folder: Path, tiny_folder: Path) -> None:
-    assert not TorchRelBERT.from_pretrained(tiny_folder, pooling="last").shares_beginnings
+def test_what_does_not_see_all_before_is_read_whole(decoder_folder: Path, tiny_folder: Path) -> None:
+    model = TorchRelBERT.from_pretrained(decoder_folder, template=TEMPLATE, pooling="last")
+    assert model.shares_beginnings
+    model.encoder.config.sliding_window = 4
+    assert not model.shares_beginnings
     assert not TorchRelBERT.from_pretrained(decoder_folder, template=TEMPLATE, pooling="average").shares_beginnings
+    assert not TorchRelBERT.from_pretrained(tiny_folder, pooling="last").shares_beginnings
+
+
+@pytest.mark.parametrize("template", [TEMPLATE, "[t] is to [h] as"])
+def test_pairs_that_begin_alike_are_encoded_together(decoder_folder: Path, template: str) -> None:
+    model = TorchRelBERT.from_pretrained(decoder_folder, template=template, pooling="last")
+    pairs = [("baker", "bread"), ("oak", "tree"), ("baker", "tree"), ("oak", "bread")]
+    first = 1 if template.startswith("[t]") else 0
+    words = [pairs[row][first] for row in model.encoding_order(pairs)]
+    assert words[0] == words[1] != words[2] == words[3]
 
 
 def test_the_last_token_is_the_templates_and_has_seen_both_words(decoder_folder: Path) -> None:

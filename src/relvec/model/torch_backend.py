@@ -5,7 +5,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property
 from inspect import signature
 from pathlib import Path
 from threading import Barrier
@@ -20,7 +19,7 @@ from relvec.model.card import model_card
 from relvec.model.loading import load_config, load_tokenizer, load_weights, pick_device, token_limit
 from relvec.model.merging import merge_adapter
 from relvec.model.quantization import INT8_WEIGHTS, quantized_tensors
-from relvec.model.relation_model import BATCH_SIZE, PROBES, PromptedRelBERT, RelBERT, batches_by_length
+from relvec.model.relation_model import BATCH_SIZE, PromptedRelBERT, RelBERT, batches_by_length
 from relvec.model.saving import check_finite, model_written, save_encoder, save_tokenizer
 from relvec.model.stored import StoredModel
 from relvec.model.token_tree import token_trees, tree_inputs
@@ -29,7 +28,8 @@ from relvec.pooling import pool
 from relvec.prompts import DEFAULT_TEMPLATE, Template
 from relvec.similarity import Vectors
 
-TOKENS_PER_PAIR = 4  # of a tree: that of a batch is then as large as the batch of an encoder
+# Decoders that take a position and a mask for each token, and in which every token sees all before it.
+READ_AS_TREES = frozenset(("gemma", "llama", "mistral", "phi3", "qwen2", "qwen3"))
 
 Tokens = TypeVar("Tokens")
 Result = TypeVar("Result")
@@ -167,33 +167,22 @@ class TorchRelBERT(PromptedRelBERT):
             self.encoder.train(was_training)
 
     def encoding_order(self, pairs: Sequence[Pair]) -> list[int]:
-        if len(pairs) > 1 and self.shares_beginnings:
-            return sorted(range(len(pairs)), key=lambda row: pairs[row])
-        return super().encoding_order(pairs)
+        if not self.shares_beginnings:
+            return super().encoding_order(pairs)
+        token_ids = self.token_ids(pairs, truncate=True)
+        return sorted(range(len(pairs)), key=lambda row: token_ids[row])
 
     @property
     def shares_beginnings(self) -> bool:
-        """Whether pairs that begin alike, as those of one head do, are encoded faster together."""
-        return self.pooling == "last" and self._reads_trees
-
-    @cached_property
-    def _reads_trees(self) -> bool:
-        """Whether the network takes a position and a mask for each token, and says the same as without."""
-        token_ids = self.token_ids([(head, tail) for head, _ in PROBES for _, tail in PROBES], truncate=True)
-        with torch.inference_mode(), self._encoding():
-            expected = self.vectors_of_tokens(token_ids)
-            try:
-                found = self._vectors_of_tree(token_ids)
-            except (TypeError, ValueError, RuntimeError):
-                return False
-        tolerance = 1e-5 if self.dtype == torch.float32 else 1e-2
-        return bool(torch.cosine_similarity(found, expected.float()).min() > 1 - tolerance)
+        """Whether what several pairs begin with, such as a common head, is read once."""
+        config = self.encoder.config
+        sees_all = not getattr(config, "sliding_window", None) and config.model_type in READ_AS_TREES
+        return self.pooling == "last" and sees_all and self.device.type == "cpu"
 
     def _batches(self, token_ids: Sequence[Sequence[int]], batch_size: int) -> list[list[int]]:
-        """With common beginnings, a batch is a tree."""
-        if len(token_ids) == 1 or not self.shares_beginnings:
+        if not self.shares_beginnings:
             return super()._batches(token_ids, batch_size)
-        return [list(tree.ends) for tree in token_trees(token_ids, TOKENS_PER_PAIR * batch_size)]
+        return [list(tree.ends) for tree in token_trees(token_ids)]
 
     def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterable[Vectors]:
         if self.device.type == "cpu":
@@ -202,14 +191,14 @@ class TorchRelBERT(PromptedRelBERT):
 
     @torch.inference_mode()
     def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
-        read = self._vectors_of_tree if len(token_ids) > 1 and self.shares_beginnings else self.vectors_of_tokens
+        read = self._vectors_of_tree if self.shares_beginnings else self.vectors_of_tokens
         return read(token_ids).float().cpu().numpy()
 
     def _vectors_of_tree(self, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:
-        """The output at the last token of each text, of one tree of all: [batch, dim]."""
-        (tree,) = token_trees(token_ids, sum(map(len, token_ids)))
+        """One batch through a decoder as one tree of tokens, each text read at its last token: [batch, dim]."""
+        (tree,) = token_trees(token_ids, most_tokens=sum(map(len, token_ids)))
         output = self.encoder(**tree_inputs(tree, range(len(tree.tokens)), self.device, self.dtype)).last_hidden_state
-        return output[0, [tree.ends[row] for row in range(len(token_ids))]].float()
+        return output[0, [tree.ends[row] for row in range(len(token_ids))]]
 
     def vectors_of_tokens(self, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:
         """One batch through language model and pooling: [batch, dim], differentiable outside inference mode."""
