@@ -19,7 +19,8 @@ from relvec.pairs import Pair
 
 
 def some_pairs(count: int, at_random: bool) -> list[Pair]:
-    pairs = sorted(PairIndex.load().pairs)  # whose words are alike stand together
+    index = PairIndex.load()
+    pairs = sorted(index.pairs.pair(row) for row in range(len(index)))
     if at_random:
         return random.Random(0).sample(pairs, count)
     return pairs[len(pairs) // 2 :][:count]
