@@ -71,12 +71,15 @@ def test_common_beginnings_are_read_once_and_the_vectors_stay_the_same(decoder_f
 
 
 def test_what_does_not_see_all_before_is_read_whole(decoder_folder: Path, tiny_folder: Path) -> None:
-    model = TorchRelBERT.from_pretrained(decoder_folder, template=TEMPLATE, pooling="last")
-    assert model.shares_beginnings
-    model.encoder.config.sliding_window = 4
-    assert not model.shares_beginnings
-    assert not TorchRelBERT.from_pretrained(decoder_folder, template=TEMPLATE, pooling="average").shares_beginnings
-    assert not TorchRelBERT.from_pretrained(tiny_folder, pooling="last").shares_beginnings
+    def is_shared(folder: Path, pooling: str, window: int | None = None) -> bool:
+        model = TorchRelBERT.from_pretrained(folder, template=TEMPLATE, pooling=pooling)
+        model.encoder.config.sliding_window = window
+        return model.shares_beginnings
+
+    assert is_shared(decoder_folder, "last")
+    assert not is_shared(decoder_folder, "last", window=4)
+    assert not is_shared(decoder_folder, "average")
+    assert not is_shared(tiny_folder, "last")
 
 
 @pytest.mark.parametrize("template", [TEMPLATE, "[t] is to [h] as"])
