@@ -159,7 +159,10 @@ def _pairs(row: Row, name: str, as_pair: Callable[[Any, str], Pair]) -> tuple[Pa
 
 
 def _read_toml(path: Path) -> Iterator[RatedRelation]:
-    """Files of `[[relation]]` tables; `symmetric` and `held_out` are optional booleans of a relation."""
+    """Files of `[[relation]]` tables; `symmetric` and `held_out` are optional booleans of a relation.
+
+    The `category` of the file is that of all its relations that have none of their own.
+    """
     name, lines = read_lines(path)
     try:
         content = tomllib.loads("\n".join(lines))
@@ -172,7 +175,7 @@ def _read_toml(path: Path) -> Iterator[RatedRelation]:
         row = Row(f"{name}, relation {table['name']!r}: ", table)
         yield RatedRelation(
             row.label("name"),
-            category,
+            row.label("category") or category,
             _pairs(row, "positives", parse_pair),
             _pairs(row, "negatives", parse_pair),
             row.label("definition"),

@@ -49,6 +49,12 @@ SOURCES: dict[str, Source] = {
             package_folder="relations",
         ),
         Source(
+            name="supplement",
+            description="more relations of the same kind for training, without test questions or names to explain by",
+            licence="public domain",
+            package_folder="supplement",
+        ),
+        Source(
             name="semeval2012",
             description="SemEval-2012 Task 2, the paper's training data: 79 relations in 10 categories",
             licence="CC BY-SA 3.0",
