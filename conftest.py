@@ -174,31 +174,6 @@ def tiny_folder(tiny_folders: Callable[[str], Path]) -> Path:
     return tiny_folders("roberta")
 
 
-@pytest.fixture(scope="session")
-def small_folder(tiny_folders: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A plain BERT of 8 dimensions; the tiny teacher has 16."""
-    tokenizer = TorchRelBERT.from_pretrained(tiny_folders("bert")).tokenizer
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=66,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    folder = tmp_path_factory.mktemp("small") / "small-bert"
-    torch.manual_seed(1)
-    encoder = AutoModel.from_config(config)
-    with torch.no_grad():
-        for name, weight in encoder.named_parameters():
-            if "norm" not in name.lower():
-                weight.normal_(0, 0.5)
-    encoder.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
 @pytest.fixture
 def tiny(tiny_folder: Path) -> TorchRelBERT:
     return TorchRelBERT.from_pretrained(tiny_folder)

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from relvec.distillation.distiller import Distiller
-from relvec.training.targets import similarity_loss, vector_loss
+from relvec.distillation.targets import similarity_loss, vector_loss
 
 
 def test_the_loss_is_that_of_the_vectors_and_the_weighted_one_of_their_similarities(

@@ -1,7 +1,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -10,10 +9,9 @@ from relvec.data.overlap import inflected
 from relvec.data.rated import RatedRelation, split
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.torch_backend import TorchRelBERT
-from relvec.similarity import normalized
 from relvec.training import Recipe, train
 from relvec.training.run import make_teacher, make_trainer
-from relvec.training.teacher import SideBySide, Teacher, neighbour_loss, wccn_map
+from relvec.training.teacher import Teacher, neighbour_loss
 from relvec.training.trainer import Trainer
 
 PAIRS = [("hot", "cold"), ("baker", "bread"), ("oak", "tree"), ("cup", "tea"), ("poet", "poem")]
@@ -30,13 +28,8 @@ QUICK: dict[str, Any] = {
 
 
 @pytest.fixture
-def model_vectors(tiny_folder: Path) -> ModelVectors:
+def teacher(tiny_folder: Path) -> ModelVectors:
     return ModelVectors(RelBERT.from_pretrained(tiny_folder, template="[t] makes [h] : <mask>", pooling="mask"))
-
-
-@pytest.fixture
-def teacher(model_vectors: ModelVectors) -> SideBySide:
-    return SideBySide([model_vectors])
 
 
 def test_the_loss_is_the_mean_divergence_of_the_neighbours_of_each_pair() -> None:
@@ -52,7 +45,7 @@ def test_the_loss_is_the_mean_divergence_of_the_neighbours_of_each_pair() -> Non
     assert float(neighbour_loss(student, teacher, temperature=0.1)) == pytest.approx(expected, rel=1e-4)
 
 
-def test_the_weight_multiplies_the_loss(teacher: SideBySide) -> None:
+def test_the_weight_multiplies_the_loss(teacher: ModelVectors) -> None:
     student = torch.randn(len(PAIRS), 8)
     once, thrice = (float(Teacher(teacher, weight).loss(student, PAIRS)) for weight in (1.0, 3.0))
     assert once > 0
@@ -66,7 +59,7 @@ def test_the_loss_has_a_gradient_for_the_student_alone() -> None:
     assert torch.isfinite(student.grad).all()
 
 
-def test_added_pairs_depend_on_seed_and_step_alone(teacher: SideBySide) -> None:
+def test_added_pairs_depend_on_seed_and_step_alone(teacher: ModelVectors) -> None:
     def added(seed: int, step: int) -> list[tuple[str, str]]:
         return Teacher(teacher, unlabelled=PAIRS, pairs_per_batch=4, seed=seed).added_pairs(step)
 
@@ -74,18 +67,18 @@ def test_added_pairs_depend_on_seed_and_step_alone(teacher: SideBySide) -> None:
     assert len({tuple(added(seed, step)) for seed in range(3) for step in range(3)}) > 1
 
 
-def test_half_of_the_added_pairs_are_reversed(teacher: SideBySide) -> None:
+def test_half_of_the_added_pairs_are_reversed(teacher: ModelVectors) -> None:
     added = Teacher(teacher, unlabelled=PAIRS, pairs_per_batch=6).added_pairs(1)
     assert all(pair in PAIRS for pair in added[:3])
     assert all((tail, head) in PAIRS for head, tail in added[3:])
 
 
-def test_without_unlabelled_pairs_none_is_added(teacher: SideBySide) -> None:
+def test_without_unlabelled_pairs_none_is_added(teacher: ModelVectors) -> None:
     assert Teacher(teacher, pairs_per_batch=6).added_pairs(1) == []
 
 
 def test_training_brings_the_neighbours_nearer_to_those_of_the_teacher(
-    tiny_folder: Path, tmp_path: Path, relations: list[RatedRelation], teacher: SideBySide
+    tiny_folder: Path, tmp_path: Path, relations: list[RatedRelation], teacher: ModelVectors
 ) -> None:
     recipe = Recipe().changed(QUICK | {"base": str(tiny_folder)})
     model = TorchRelBERT.from_pretrained(tiny_folder, template=recipe.template, pooling=recipe.pooling)
@@ -104,53 +97,8 @@ def test_training_brings_the_neighbours_nearer_to_those_of_the_teacher(
     assert distance() < before
 
 
-def test_of_several_models_the_vectors_lie_side_by_side(tiny_folder: Path, model_vectors: ModelVectors) -> None:
-    other = ModelVectors(RelBERT.from_pretrained(tiny_folder, template="[h] <mask> [t]", pooling="mask"))
-    both = SideBySide([model_vectors, other]).vectors(PAIRS)[0]
-    assert both == pytest.approx(np.hstack([normalized(each.vectors(PAIRS)[0]) for each in (model_vectors, other)]))
-
-
-def test_wccn_lets_a_teachers_vectors_vary_less_within_relations_than_between_them(
-    model_vectors: ModelVectors, relations: list[RatedRelation]
-) -> None:
-    def share_within(vectors: SideBySide) -> float:
-        vectors.prepare()
-        found = [vectors.vectors(relation.positives)[0] for relation in relations]
-        means = [each.mean(axis=0) for each in found]
-        within = sum(float(((each - mean) ** 2).sum()) for each, mean in zip(found, means, strict=True))
-        return within / float(((np.vstack(found) - np.vstack(found).mean(axis=0)) ** 2).sum())
-
-    plain, normal = (share_within(SideBySide([model_vectors], relations, wccn)) for wccn in (0.0, 0.4))
-    assert normal < 0.99 * plain
-
-
-def test_wccn_to_the_power_of_nothing_changes_no_vector() -> None:
-    vectors = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
-    assert vectors @ wccn_map(vectors, np.array([0, 0, 1, 1, 2, 2]), 0.0) == pytest.approx(vectors, abs=1e-5)
-
-
-def test_a_student_can_learn_the_vectors_of_its_teacher(
-    tiny_folder: Path, tmp_path: Path, relations: list[RatedRelation], teacher: SideBySide
-) -> None:
-    recipe = Recipe().changed(QUICK | {"base": str(tiny_folder)})
-    model = TorchRelBERT.from_pretrained(tiny_folder, template=recipe.template, pooling=recipe.pooling)
-    parts = split(relations, "train"), split(relations, "valid")
-    pairs = [pair for relation in parts[0] for pair in relation.pairs]
-    taught_by = Teacher(teacher, weight=1000.0, to_fit=pairs)
-    taught_by.prepare(model)
-
-    def distance() -> float:
-        return float(taught_by.loss(torch.from_numpy(model.encode(pairs)), pairs))
-
-    trainer = Trainer(model, *parts, recipe, tmp_path / "trained", teacher=taught_by)
-    before = distance()
-    for step in range(1, trainer.steps + 1):
-        trainer.step(step)
-    assert distance() < 0.8 * before
-
-
 def test_a_recipe_with_another_teacher_is_another_job(
-    tiny_folder: Path, tmp_path: Path, relations: list[RatedRelation], teacher: SideBySide
+    tiny_folder: Path, tmp_path: Path, relations: list[RatedRelation], teacher: ModelVectors
 ) -> None:
     recipe = Recipe().changed(QUICK | {"base": str(tiny_folder)})
     parts = split(relations, "train"), split(relations, "valid")
@@ -164,34 +112,29 @@ def test_a_recipe_with_another_teacher_is_another_job(
 
 def test_no_unlabelled_pair_is_an_excluded_one(tiny_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text("head\ttail\ncups\tteas\npoet\tpoem\npoet\tpoem\n")
-    recipe = Recipe(teacher=[str(tiny_folder)], unlabelled=[str(tmp_path / "pairs.tsv")], unlabelled_per_batch=2)
+    recipe = Recipe(teacher=str(tiny_folder), unlabelled=[str(tmp_path / "pairs.tsv")], unlabelled_per_batch=2)
     made = make_teacher(recipe, excluded={inflected(("cup", "tea"))})
     assert made is not None
     assert list(made.unlabelled) == [("poet", "poem")]
 
 
 def test_a_teacher_has_the_weight_of_the_recipe(tiny_folder: Path) -> None:
-    made = make_teacher(Recipe(teacher=[str(tiny_folder)], teacher_weight=3.0))
+    made = make_teacher(Recipe(teacher=str(tiny_folder), teacher_weight=3.0))
     assert made is not None
     assert made.weight == 3.0
 
 
 @pytest.mark.parametrize("settings", [{"mixed_precision": "bf16", "lora_rank": 0}, {"base_dtype": "bfloat16"}])
 def test_the_teacher_computes_in_the_precision_of_the_training(tiny_folder: Path, settings: dict[str, Any]) -> None:
-    made = make_teacher(Recipe(teacher=[str(tiny_folder)], **settings))
+    made = make_teacher(Recipe(teacher=str(tiny_folder), **settings))
     assert made is not None
-    coarse = RelBERT.from_pretrained(tiny_folder, dtype="bfloat16")
-    assert made.vectors.fingerprint == SideBySide([ModelVectors(coarse)]).fingerprint
+    assert made.vectors.fingerprint == RelBERT.from_pretrained(tiny_folder, dtype="bfloat16").fingerprint
 
 
-@pytest.mark.parametrize("how", [{}, {"teacher_targets": "vectors", "teacher_wccn": 0.3}])
-def test_a_run_with_a_teacher_resumes_and_ends_as_an_undisturbed_one(
-    tiny_folder: Path, tmp_path: Path, how: dict[str, Any]
-) -> None:
+def test_a_run_with_a_teacher_resumes_and_ends_as_an_undisturbed_one(tiny_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text("head\ttail\ncup\ttea\npoet\tpoem\nhot\tcold\n")
     settings = QUICK | {"base": str(tiny_folder), "teacher": str(tiny_folder), "steps": 4, "evaluate_every": 2}
     settings |= {"unlabelled": [str(tmp_path / "pairs.tsv")], "unlabelled_per_batch": 2, "relations_per_batch": 3}
-    settings |= how
     recipe = Recipe().changed(settings)
     whole = train(recipe, tmp_path / "whole", show_progress=False)
     stopped = make_trainer(recipe, tmp_path / "stopped")

@@ -13,6 +13,7 @@ from relvec.distillation.pool import Pool, Sources, make_pool
 from relvec.distillation.settings import DistillationSettings, StaticSettings
 from relvec.distillation.static_student import StaticDistiller
 from relvec.distillation.student_training import StudentTraining
+from relvec.distillation.targets import Targets
 from relvec.errors import RelvecError
 from relvec.io.files import expanded
 from relvec.model.adapter import check_beside_base
@@ -22,7 +23,6 @@ from relvec.model.torch_backend import TorchRelBERT
 from relvec.similarity import Vectors
 from relvec.training.adapters import add_lora
 from relvec.training.loop import Course
-from relvec.training.targets import Targets
 
 BATCHES_SORTED_TOGETHER = 32
 STATIC = "static"

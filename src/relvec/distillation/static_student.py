@@ -16,13 +16,13 @@ from torch.nn.functional import embedding_bag, linear, relu
 from relvec.distillation.pool import Pool
 from relvec.distillation.settings import StaticSettings
 from relvec.distillation.student_training import StudentTraining
+from relvec.distillation.targets import FITTED_PAIRS, Targets, reduction
 from relvec.io.word2vec import VectorTable, read_vectors
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.static_model import LAYERS, TABLE, UNKNOWN, StaticRelBERT, WordTable
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors, normalized
-from relvec.training.targets import FITTED_PAIRS, Targets, reduction
 
 ROWS_PER_STEP = 8192
 COMPARED_IN_STEP = 512  # pairs of a batch; to compare all with all would take longer than the network

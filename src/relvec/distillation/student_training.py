@@ -12,13 +12,13 @@ from torch import Tensor
 
 from relvec.distillation.pool import Pool
 from relvec.distillation.settings import DistillationSettings
+from relvec.distillation.targets import Targets, cosine_correlation, similarity_loss, vector_loss
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.relation_model import BATCH_SIZE
 from relvec.similarity import Vectors, normalized
 from relvec.storage.job import job_of
 from relvec.training.loop import LOOP_SETTINGS, Course, NamedScores
 from relvec.training.model_training import ModelTraining, seconds_of
-from relvec.training.targets import Targets, cosine_correlation, similarity_loss, vector_loss
 
 
 class StudentTraining(ModelTraining):

@@ -46,15 +46,9 @@ class Recipe(Settings):
         False, "without triples: reverse all pairs of an asymmetric relation half of the time"
     )
     parents: bool = setting(False, "without triples: use categories of several relations as relations, too")
-    teacher: Texts = setting(list, "a relation model to learn from, too; the vectors of several stand side by side")
-    teacher_targets: Literal["similarities", "vectors"] = setting(
-        "similarities", "with a teacher: learn its similarities between pairs, or its vectors"
-    )
-    teacher_weight: float = setting(1.0, "with a teacher: how much it counts beside the loss", gt=0)
-    teacher_wccn: float = setting(
-        0.0, "with a teacher: how far to reduce what varies within a relation in its vectors; 0.5 is all", ge=0, le=0.5
-    )
-    unlabelled: Texts = setting(list, "with a teacher: a file of pairs without relations to learn from it")
+    teacher: Place = setting("", "a relation model whose similarities between pairs are learned too")
+    teacher_weight: float = setting(1.0, "with a teacher: how much its similarities count beside the loss", gt=0)
+    unlabelled: Texts = setting(list, "with a teacher: a file of pairs without relations to learn its similarities on")
     unlabelled_per_batch: int = setting(32, "with a teacher: unlabelled pairs in a step, if there are any", ge=1)
     triples_per_batch: int = setting(16, "with triples: triples in a step; in-batch triples are added to them", ge=2)
 

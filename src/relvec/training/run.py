@@ -1,6 +1,6 @@
 """From a recipe to a trained model, and what a run will cost."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 
 from accelerate.state import PartialState
@@ -29,7 +29,7 @@ from relvec.training.loop import Course
 from relvec.training.losses import LOSSES
 from relvec.training.recipe import Recipe
 from relvec.training.samplers import with_parents
-from relvec.training.teacher import SideBySide, Teacher
+from relvec.training.teacher import Teacher
 from relvec.training.trainer import Trainer
 
 
@@ -90,23 +90,18 @@ def make_trainer(recipe: Recipe, output: str | Path, data_dir: str | Path | None
     )
     makes_pairs = recipe.scrambled_negatives_per_relation or recipe.unlabelled
     excluded = excluded_keys(recipe, data_dir) if makes_pairs else set()
-    return Trainer(model, train, valid, recipe, output, excluded, make_teacher(recipe, train, excluded))
+    return Trainer(model, train, valid, recipe, output, excluded, make_teacher(recipe, excluded))
 
 
-def make_teacher(
-    recipe: Recipe, relations: Sequence[RatedRelation] = (), excluded: Collection[Pair] = ()
-) -> Teacher | None:
+def make_teacher(recipe: Recipe, excluded: Collection[Pair] = ()) -> Teacher | None:
     """The teacher of a recipe, if it has one; no unlabelled pair has an `excluded` key."""
     if not recipe.teacher:
         return None
     unlabelled = [pair for path in recipe.unlabelled for pair in read_pairs(path)]
     fair = [pair for pair in dict.fromkeys(unlabelled) if inflected(pair) not in excluded]
     dtype = "bfloat16" if recipe.mixed_precision == "bf16" else recipe.base_dtype
-    models = [ModelVectors(RelBERT.from_pretrained(name, dtype=dtype)) for name in recipe.teacher]
-    vectors = SideBySide(models, relations, recipe.teacher_wccn)
-    positives = [pair for relation in relations for pair in relation.positives]
-    to_fit = positives if recipe.teacher_targets == "vectors" else []
-    return Teacher(vectors, recipe.teacher_weight, fair, recipe.unlabelled_per_batch, recipe.seed, to_fit)
+    model = RelBERT.from_pretrained(recipe.teacher, dtype=dtype)
+    return Teacher(ModelVectors(model), recipe.teacher_weight, fair, recipe.unlabelled_per_batch, recipe.seed)
 
 
 def with_prompt(recipe: Recipe) -> tuple[Recipe, Template]:

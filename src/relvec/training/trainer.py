@@ -27,7 +27,6 @@ from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.storage.job import job_of
 from relvec.training.adapters import add_lora
-from relvec.training.batch import Batch
 from relvec.training.gradients import gradients_by_threads
 from relvec.training.loop import LOOP_SETTINGS, Course, NamedScores
 from relvec.training.losses import LOSSES, make_loss
@@ -95,11 +94,6 @@ class Trainer(ModelTraining):
             **recipe.model_dump(include=LOOP_SETTINGS),
         )
 
-    def run(self, show_progress: bool | None = None) -> Course:
-        if self.teacher:
-            self.teacher.prepare(self.model)
-        return super().run(show_progress)
-
     def gradients(self, step: int) -> float:
         model, accelerator = self.model, self.accelerator
         model.encoder.train(self.recipe.dropout)
@@ -113,7 +107,8 @@ class Trainer(ModelTraining):
         seed = (self.recipe.seed * 1_000_003 + step) * 1000
 
         def loss(vectors: Tensor) -> Tensor:
-            return self._value(vectors, pairs, batch)
+            value: Tensor = self.loss(vectors[batch.row], batch)
+            return value + self.teacher.loss(vectors, pairs) if self.teacher else value
 
         def encoded(chunk: int) -> Tensor:
             torch.manual_seed(seed + chunk)  # both passes must drop the same units
@@ -140,16 +135,11 @@ class Trainer(ModelTraining):
                     weight.grad = accelerator.reduce(gradient, "sum")
         return float(value.detach())
 
-    def _value(self, vectors: Tensor, pairs: Sequence[Pair], batch: Batch) -> Tensor:
-        """The loss of the vectors of distinct pairs, among them those of the batch, and what the teacher adds to it."""
-        value: Tensor = self.loss(vectors[batch.row], batch)
-        return value + self.teacher.loss(vectors, pairs) if self.teacher else value
-
     def evaluate(self) -> NamedScores:
         """The loss on the validation part, all of it as one batch, without dropout."""
         with torch.no_grad():
             vectors = torch.from_numpy(self.model.encode(self.validation.pairs)).to(self.accelerator.device)
-            value = self._value(vectors, self.validation.pairs, self.validation)
+            value = self.loss(vectors[self.validation.row], self.validation)
             # All processes must agree on when to stop, to the last bit.
             return {VALID_LOSS: float(broadcast(value.detach()))}
 

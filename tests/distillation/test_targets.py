@@ -7,9 +7,9 @@ import torch
 
 from relvec import RelBERT
 from relvec.distillation.distiller import LengthBatches
+from relvec.distillation.targets import Targets, cosine_correlation, reduction, rotation, similarity_loss, vector_loss
 from relvec.model.cached_vectors import ModelVectors
 from relvec.similarity import Vectors, cosine
-from relvec.training.targets import Targets, cosine_correlation, reduction, rotation, similarity_loss, vector_loss
 
 PAIRS = [(head, tail) for head in ("Paris", "cat", "tea", "wine") for tail in ("France", "dog", "cup", "bread")]
 

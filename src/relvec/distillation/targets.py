@@ -7,7 +7,7 @@ import numpy as np
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, normalize
 
-from relvec.model.cached_vectors import PairVectors
+from relvec.model.cached_vectors import ModelVectors
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, cosine, normalized
@@ -23,11 +23,11 @@ class Targets:
     A target is the teacher's vector times `projection` [teacher dim, student dim].
     """
 
-    def __init__(self, teacher: PairVectors, projection: Vectors) -> None:
+    def __init__(self, teacher: ModelVectors, projection: Vectors) -> None:
         self.teacher, self.projection = teacher, projection
 
     @classmethod
-    def fit(cls, teacher: PairVectors, student: RelBERT, pairs: Sequence[Pair], seed: int = 0) -> "Targets":
+    def fit(cls, teacher: ModelVectors, student: RelBERT, pairs: Sequence[Pair], seed: int = 0) -> "Targets":
         """Reduce the teacher's vectors to the student's dimension, and turn them as near to its own as can be."""
         sample = random.Random(seed).sample(list(pairs), min(FITTED_PAIRS, len(pairs)))
         vectors, few = normalized(teacher.vectors(sample)[0]), sample[:COMPARED_PAIRS]
