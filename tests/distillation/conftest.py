@@ -60,7 +60,7 @@ def make_distiller(tiny_folder: Path, small_folder: Path, pairs_file: Path, tmp_
     def make(output: str = "student", **changes: Any) -> Distiller:
         teacher = ModelVectors(TorchRelBERT.from_pretrained(tiny_folder, pooling="mask"), tmp_path / "cache")
         student = TorchRelBERT.from_pretrained(small_folder, template="[h] <mask> [t]", pooling="mask")
-        pool = make_pool(Sources(files=(str(pairs_file),), data=()))
+        pool = make_pool(Sources(files=(str(pairs_file),)))
         settings = DistillationSettings(**QUICK | changes)
         base = str(small_folder) if settings.lora_rank else "small-bert"
         return Distiller(teacher, student, pool, settings, tmp_path / output, base=base, data="my pairs")

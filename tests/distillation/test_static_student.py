@@ -27,7 +27,7 @@ Make = Callable[..., StaticDistiller]
 def make(tiny_folder: Path, pairs_file: Path, tmp_path: Path) -> Make:
     def made(output: str = "static", word_vectors: Path | None = None, **changes: Any) -> StaticDistiller:
         teacher = ModelVectors(RelBERT.from_pretrained(tiny_folder, pooling="mask"), tmp_path / "cache")
-        pool = make_pool(Sources(files=(str(pairs_file),), data=()))
+        pool = make_pool(Sources(files=(str(pairs_file),)))
         settings = StaticSettings(**QUICK | SMALL | changes)
         return StaticDistiller(teacher, pool, settings, tmp_path / output, word_vectors=word_vectors, data="my pairs")
 
@@ -101,12 +101,18 @@ def test_known_word_vectors_are_where_the_table_starts(make: Make, tmp_path: Pat
     assert np.abs(cosine(rows[:, :5], rows[:, :5]) - wanted).max() < 1e-4
 
 
+def test_word_vectors_of_another_language_are_refused(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "glove.txt").write_text("Kaffee 0.1 0.2\nBrot 0.3 0.1\ncat 0.2 0.2\n")
+    with pytest.raises(RelvecError, match=r"know 1 of the \d+ words to learn; give a file of their language"):
+        make(word_vectors=tmp_path / "glove.txt", words=100)
+
+
 def test_a_static_student_takes_no_adapter(pairs_file: Path, tiny_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(RelvecError, match="A static student has no prompt and no adapter"):
         distill(
             tiny_folder,
             "static",
             tmp_path / "static",
-            Sources(files=(str(pairs_file),), data=()),
+            Sources(files=(str(pairs_file),)),
             DistillationSettings(lora_rank=4),
         )

@@ -17,7 +17,7 @@ Student = Callable[..., TorchRelBERT]
 @pytest.fixture
 def student_of(pairs_file: Path, tmp_path: Path) -> Student:
     def made(teacher: Path, student: Path, **options: Any) -> TorchRelBERT:
-        sources = Sources(files=(str(pairs_file),), data=())
+        sources = Sources(files=(str(pairs_file),))
         found = distiller.make_distiller(teacher, student, tmp_path / "output", sources, **options)
         assert isinstance(found, distiller.Distiller)
         return found.model

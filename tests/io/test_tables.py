@@ -22,6 +22,7 @@ EXPECTED = [("Paris", "France"), ("ice cream", "summer")]
     [
         ("pairs.txt", "Paris:France\n\nice cream:summer\n"),
         ("pairs.csv", "Paris,France\nice cream,summer\n"),
+        ("pairs.csv", 'Paris, "France"\nice cream, summer\n'),
         ("pairs.csv", '"Paris",France\r\n"ice cream",summer\r\n'),
         ("pairs.csv", "relation,head,tail\n1,Paris,France\n2,ice cream,summer\n"),
         ("pairs.csv", "from,to\nParis,France\nice cream,summer\n"),

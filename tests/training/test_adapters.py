@@ -65,6 +65,7 @@ def test_too_small_a_rank_loses_something(tiny_folder: Path, tmp_path: Path) -> 
     save_low_rank(model, str(tiny_folder), 1, tmp_path / "adapter")
     loaded = TorchRelBERT.from_pretrained(tmp_path / "adapter")
     assert np.abs(loaded.encode(PAIRS) - model.encode(PAIRS)).max() > 0.02
+    assert 0.01 < loaded.training_record["metrics"][LEFT_OUT] < 1
 
 
 def test_peft_reads_the_adapter(tiny_folder: Path, tmp_path: Path) -> None:

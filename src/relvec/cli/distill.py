@@ -44,8 +44,6 @@ def distill(
         from relvec.data.overlap import benchmark_folder
 
         changes["benchmarks"] = benchmark_folder(run.data_dir)
-    if sources.files and "data" not in sources.model_fields_set:
-        changes["data"] = ()
     from relvec.distillation.distiller import make_distiller
 
     of_student: dict[str, Any] = {"template": template, "pooling": pooling, "word_vectors": word_vectors}

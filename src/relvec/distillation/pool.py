@@ -37,7 +37,8 @@ class Sources(Settings):
 
     files: tuple[str, ...] = setting((), "a file of pairs; may be repeated", "--pairs")
     data: tuple[str, ...] = setting(
-        (DEFAULT_SOURCE,), "relations whose pairs are taken, as in `relvec train`; bundled if there are no --pairs"
+        lambda known: () if known["files"] else (DEFAULT_SOURCE,),
+        "relations whose pairs are taken, as in `relvec train`; bundled if there are no --pairs",
     )
     wordnet: Path | None = setting(None, "a folder with data.noun and its like: adds WordNet")
     limit: int = setting(100_000, "how many pairs at most; WordNet gives what the rest leaves free", ge=FEWEST)

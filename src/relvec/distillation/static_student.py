@@ -17,6 +17,7 @@ from relvec.distillation.pool import Pool
 from relvec.distillation.settings import StaticSettings
 from relvec.distillation.student_training import StudentTraining
 from relvec.distillation.targets import FITTED_PAIRS, Targets, reduction
+from relvec.errors import RelvecError
 from relvec.io.word2vec import VectorTable, read_vectors
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.static_model import LAYERS, TABLE, UNKNOWN, StaticRelBERT, WordTable
@@ -201,6 +202,9 @@ def first_rows(terms: Terms, known: VectorTable | None, settings: StaticSettings
     if known is None:
         return rows
     found = [row for row, word in enumerate(terms.vocabulary) if word in known.rows]
+    if len(found) < 2:
+        known_words = f"The word vectors know {len(found)} of the {len(rows)} words to learn"
+        raise RelvecError(f"{known_words}; give a file of their language and spelling.")
     vectors = known.matrix[[known.rows[terms.vocabulary[row]] for row in found]]
     vectors = normalized(vectors - vectors.mean(axis=0))
     vectors = vectors @ reduction(vectors, min(settings.word_dim, known.dim))

@@ -178,7 +178,8 @@ def _read_csv(lines: list[str], name: str) -> Iterator[Row]:
 
 
 def _csv_cells(lines: list[str], name: str) -> Iterator[tuple[int, list[str]]]:
-    rows = csv.reader(io.StringIO("\n".join(lines)), strict=True)  # else an open quote takes all that follows
+    # Strict, or an open quote takes all that follows. A quote may follow a space: words are stripped anyway.
+    rows = csv.reader(io.StringIO("\n".join(lines)), strict=True, skipinitialspace=True)
     start = 1
     try:
         for row in rows:

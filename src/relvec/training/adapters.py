@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from peft import PeftModel
 
 ALPHA_PER_RANK = 2
-LEFT_OUT = "share of the squared change left out (biases, norms, embeddings)"
+LEFT_OUT = "share of the squared change left out"
 
 
 def add_lora(encoder: PreTrainedModel, rank: int) -> "PeftModel | None":
@@ -115,7 +115,7 @@ def save_over_base(model: TorchRelBERT, source: str, rank: int, folder: str | Pa
 def save_low_rank(model: TorchRelBERT, base: str, rank: int, folder: str | Path) -> None:
     """Write a model as an adapter of its base: the linear layers of the blocks, the rest is again that of the base.
 
-    The metrics on the card say how much of the change was left out.
+    The metrics on the card say how much of the change was left out: it is not in these layers, or needs a higher rank.
     """
     check_beside_base(base, Path(folder), "adapter")
     check_model_output(Path(folder))
@@ -128,9 +128,12 @@ def save_low_rank(model: TorchRelBERT, base: str, rank: int, folder: str | Path)
     if not linears:
         raise RelvecError(f"{model.name} does not differ from {base} in a linear layer; there is nothing to adapt.")
     weights: dict[str, Tensor] = {}
+    left_out = {name: float(change.square().sum()) for name, change in changed.items()}
+    total = sum(left_out.values())
     for name in linears:
         change = changed[f"{name}.weight"]
         up, down = low_rank(change, min(rank, *change.shape))
+        left_out[f"{name}.weight"] = float((change - up @ down).square().sum())
         weights[f"{KEY_PREFIX}{name}.lora_A.weight"] = down.half().contiguous()
         weights[f"{KEY_PREFIX}{name}.lora_B.weight"] = up.half().contiguous()
     settings: dict[str, Any] = {
@@ -145,8 +148,7 @@ def save_low_rank(model: TorchRelBERT, base: str, rank: int, folder: str | Path)
         "inference_mode": True,
     }
     adapted = copy.copy(model)  # the model itself has lost nothing
-    squares = {name: float(change.square().sum()) for name, change in changed.items()}
-    share = round(1 - sum(squares[f"{name}.weight"] for name in linears) / sum(squares.values()), 4)
+    share = round(sum(left_out.values()) / total, 4)
     if share:
         metrics = model.training_record.get("metrics", {}) | {LEFT_OUT: share}
         adapted.training_record = model.training_record | {"metrics": metrics}
