@@ -158,6 +158,27 @@ def test_bad_rows_are_told_with_file_and_row(embed: Callable[..., Summary], tmp_
             embed(bad, folder, strict=True)
 
 
+@pytest.mark.parametrize("truncate", [False, True])
+def test_a_row_with_a_special_token_is_told_and_the_others_are_encoded(
+    embed: Callable[..., Summary], tmp_path: Path, truncate: bool
+) -> None:
+    (tmp_path / "bad.csv").write_text("head,tail\n<mask>,tea\ncup,tea\n")
+    done = embed(tmp_path / "bad.csv", truncate=truncate)
+    (told,) = (json.loads(line) for line in (tmp_path / "vectors" / "errors.jsonl").read_text().splitlines())
+    assert (done.rows, done.errors, told["row"]) == (1, 1, 2)
+    assert "a special token of this model" in told["problem"]
+
+
+def test_rows_that_were_mended_are_no_longer_told(embed: Callable[..., Summary], tmp_path: Path) -> None:
+    (tmp_path / "pairs.csv").write_text("cup,tea\n,France\n")
+    assert embed(tmp_path / "pairs.csv").errors == 1
+    (tmp_path / "pairs.csv").write_text("cup,tea\nParis,France\n")
+    (tmp_path / "vectors" / "manifest.jsonl").unlink()
+    assert embed(tmp_path / "pairs.csv").errors == 0
+    assert (tmp_path / "vectors" / "errors.jsonl").read_text() == ""
+    assert embed(tmp_path / "pairs.csv", strict=True).rows == 2
+
+
 def test_files_of_any_filesystem_are_read_and_written_and_known_again(model: Path) -> None:
     import fsspec
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from relvec import PairIndex, RelBERT, RelvecError
-from relvec.cli.explain import UNRELATED
+from relvec.cli.explain import LEAST_RELATEDNESS
 from relvec.data.rated import RatedRelation
 from relvec.data.sources import load
 from relvec.naming.building import build_catalogue
@@ -53,7 +53,7 @@ def test_a_pair_is_explained_for_people_and_machines(relvec: Relvec, tiny_folder
         (each["probability"] for each in answer["relations"]), reverse=True
     )
     text = relvec("explain", "surgeon:scalpel", "-m", tiny_folder).out
-    assert ("no relation that relvec knows (best guess" in text) == (answer["related"] < UNRELATED)
+    assert ("no relation that relvec knows (best guess" in text) == (answer["related"] < LEAST_RELATEDNESS)
     assert "surgeon" in text
 
 

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,21 @@ def test_a_reranker_scores_the_candidates_of_the_index(tiny: RelBERT, index: Pai
     for word, score in found:
         attested = ATTESTED * (word == "dogs")
         assert score == pytest.approx(better.similarity(("Paris", "France"), ("cats", word)) + attested, abs=1e-5)
+
+
+def test_words_that_the_reranker_cannot_encode_are_no_candidates(
+    tiny: RelBERT, tiny_folders: Callable[[str], Path]
+) -> None:
+    better = RelBERT.from_pretrained(tiny_folders("bert"))
+    index = PairIndex.of(tiny, [*PAIRS, ("x", "[SEP]")])
+    question = ("Paris", "France", "cats")
+    found, reranked = (
+        {word for word, _ in complete(tiny, index, *question, reranker=reranker)} for reranker in (None, better)
+    )
+    assert found - reranked == {"[SEP]"}
+    assert reranked < found
+    with pytest.raises(RelvecError, match="special token"):
+        complete(tiny, index, "Paris", "France", "[SEP]", reranker=better)
 
 
 def test_words_are_ranked_by_relational_similarity_and_pairs_of_the_index_have_the_start(

@@ -9,7 +9,7 @@ import torch
 from relvec import Prototype, RelvecError
 from relvec.data.sources import load
 from relvec.index import PairIndex
-from relvec.index.pair_index import UNRELATED
+from relvec.index.pair_index import UNRELATED_PENALTY
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.naming.building import build_catalogue
 from relvec.pairs import Pair
@@ -63,6 +63,19 @@ def test_a_reranker_ranks_the_candidates_of_the_index_as_it_would_rank_all_pairs
     candidates = {neighbour.pair for neighbour in index.neighbours(tiny, query, 12)}
     few = index.neighbours(tiny, query, 10, rerank=12, reranker=better)
     assert {neighbour.pair for neighbour in few} < candidates
+
+
+def test_pairs_that_the_reranker_cannot_encode_are_left_out_and_long_ones_are_cut(
+    tiny: TorchRelBERT, tiny_folders: Callable[[str], Path]
+) -> None:
+    better, query = TorchRelBERT.from_pretrained(tiny_folders("bert")), ("Paris", "France")
+    special, long = ("x", "[SEP]"), (("wine " * 600).strip(), "bread")  # BERT has [SEP] as a special token
+    pairs = [("cup", "tea"), long, special]
+    index = PairIndex.of_vectors(pairs, tiny.encode(pairs, truncate=True), model=tiny)
+    assert {found.pair for found in index.neighbours(tiny, query)} == set(pairs)
+    assert {found.pair for found in index.neighbours(tiny, query, reranker=better)} == {("cup", "tea"), long}
+    of_each = index.neighbours_of_each(tiny, [query, ("cup", "bread")], reranker=better)
+    assert [len(found) for found in of_each] == [2, 0]
 
 
 def test_a_relation_label_keeps_the_others_out(tiny: TorchRelBERT, index: PairIndex) -> None:
@@ -139,7 +152,7 @@ def test_all_scores_of_a_list_are_less_what_unrelated_words_lose_or_none_is(
     for rerank in (2, 20):
         found = index.neighbours(tiny, query, 10, rerank=rerank)
         pairs = [each.pair for each in found]
-        expected = tiny.similarity(query, pairs) - UNRELATED * (1 - tiny.relatedness(pairs))
+        expected = tiny.similarity(query, pairs) - UNRELATED_PENALTY * (1 - tiny.relatedness(pairs))
         np.testing.assert_allclose([each.score for each in found], expected, atol=1e-5)
     plain = index.neighbours(tiny, query, 10, rerank=0)
     atol = 1e-5 if kind == "flat" else 0.2

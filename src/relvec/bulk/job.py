@@ -60,8 +60,8 @@ def embed_files(
     """Encode the pairs of many files into a folder of parquet shards; a job that was killed resumes.
 
     Inputs are files, patterns and folders, here or at any address of fsspec or pyarrow. A shard has the columns of its
-    part of a file and the vectors. A row that is no pair, or too long, is left out and told in `errors.jsonl`; with
-    `strict` it stops the job.
+    part of a file and the vectors. A row that is no pair, or that the model cannot encode, is left out and told in
+    `errors.jsonl`; with `strict` it stops the job.
 
     >>> _ = Path("pairs.csv").write_text("Paris,France\\ncup,tea\\n,nothing\\n")
     >>> done = embed_files("pairs.csv", "vectors", model=tiny_model, workers=1)

@@ -107,8 +107,7 @@ class Manifest:
     def save(self) -> None:
         """Write both files; the errors first, so that the manifest never has a shard whose errors are not there."""
         start = time.monotonic()
-        if self.problems:
-            write_whole(f"{self.folder}/{ERRORS}", _lines(self.problems))
+        write_whole(f"{self.folder}/{ERRORS}", _lines(self.problems))  # also if empty: another job may have left one
         entries = [self.header, *(self.shards[part] for part in sorted(self.shards))]
         write_whole(f"{self.folder}/{MANIFEST}", _lines(sealed(entry.as_dict()) for entry in entries))
         self._saved = time.monotonic()

@@ -58,9 +58,9 @@ class Done(NamedTuple):
 def encode_part(task: Task, model: RelBERT, part: Part, tell: Tell) -> Done:
     """Encode a part and write its shard; the reported progress adds up to the rows of the part."""
     rows = read_part(part)
-    refused = {} if task.header.truncate else model.refused(rows.pairs)
-    too_long = [Problem(row, refused[pair]) for row, pair in zip(rows.rows, rows.pairs, strict=True) if pair in refused]
-    problems = sorted([*rows.problems, *too_long])
+    refused = model.refused(rows.pairs, task.header.truncate)
+    unfit = [Problem(row, refused[pair]) for row, pair in zip(rows.rows, rows.pairs, strict=True) if pair in refused]
+    problems = sorted([*rows.problems, *unfit])
     if problems and task.strict:
         raise RelvecError(f"{part.file}, row {problems[0].row}: {problems[0].problem}")
     kept = [at for at, pair in enumerate(rows.pairs) if pair not in refused]

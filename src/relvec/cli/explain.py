@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from relvec.model.relation_model import RelBERT
     from relvec.naming import Explanation
 
-UNRELATED = 0.5
+LEAST_RELATEDNESS = 0.5
 """Below this probability of any relation at all, the answer is that there is none."""
 
 NOT_SHARED = 0.1
@@ -71,7 +71,7 @@ def explain(
     title = ", ".join(names)
     best = found[0]
     is_common = len(query) == 1 or best.probability >= NOT_SHARED
-    if not json and (related < UNRELATED or not is_common):
+    if not json and (related < LEAST_RELATEDNESS or not is_common):
         none = "no relation that relvec knows" if is_common else "no relation in common that relvec knows"
         typer.echo(f"{title}: {none} (best guess {best.probability:.2f}: {sentence_of(best)})")
         return

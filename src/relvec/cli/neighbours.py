@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relvec.cli.explain import UNRELATED, sentence_of
+from relvec.cli.explain import LEAST_RELATEDNESS, sentence_of
 from relvec.cli.options import Encoder, Index, Json, start_quickly, with_shared_options
 from relvec.cli.output import Table, pair_json, show
 from relvec.errors import RelvecError
@@ -104,7 +104,7 @@ def in_words(model: "RelBERT", pairs: Sequence[Pair]) -> list[str | None]:
         return [None] * len(pairs)
     vectors = model.encode(pairs, truncate=True)
     best = zip(catalogue.explain(pairs, vectors, 1), catalogue.related(vectors), strict=True)
-    return [sentence_of(first) if related >= UNRELATED else None for (first,), related in best]
+    return [sentence_of(first) if related >= LEAST_RELATEDNESS else None for (first,), related in best]
 
 
 def load_reranker(name: str | None, encoder: Encoder) -> "RelBERT | None":

@@ -1,11 +1,12 @@
 """Open analogies: a is to b as c is to what?"""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from relvec.errors import RelvecError
-from relvec.index.pair_index import CANDIDATES, UNRELATED, PairIndex, Wanted
+from relvec.index.pair_index import CANDIDATES, UNRELATED_PENALTY, PairIndex, Wanted
 from relvec.io.word2vec import VectorTable, read_vectors, spellings
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import as_word
@@ -33,8 +34,8 @@ def complete(
     """Words d such that c is to d as a is to b, by falling cos(x_cd, x_ab) - 0.3 (1 - P(c and d are related)).
 
     With a model that has no catalogue yet to tell this probability, pairs of the index have a bonus of 0.05 instead.
-    With a `reranker`, a better model than the index's own, there are 1,000 candidates and x are its vectors.
-    `from_each` is how many candidates each source gives, by default 48.
+    With a `reranker`, a better model than the index's own, there are 1,000 candidates, and x are its vectors; what it
+    cannot encode is left out. `from_each` is how many candidates each source gives, by default 48.
 
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> index = PairIndex.of(model, [("Tokyo", "Japan"), ("Tokyo", "tea"), ("cup", "tea"), ("dog", "cat")])
@@ -47,10 +48,12 @@ def complete(
     if not candidates:
         raise RelvecError(f"There is no candidate for {c}; use an index of more pairs, or give word vectors.")
     judge = reranker or model
+    if reranker is not None:
+        candidates = _encodable(reranker, c, candidates)
     vectors = judge.encode([(a, b), *((c, word) for word in candidates)])
     scores = cosine(vectors[:1], vectors[1:])[0]
     if judge.catalogue_at_hand is not None:
-        return ranked(candidates, scores - UNRELATED * (1 - judge.catalogue.related(vectors[1:])), k)
+        return ranked(candidates, scores - UNRELATED_PENALTY * (1 - judge.catalogue.related(vectors[1:])), k)
     partners = {word.casefold() for word in index.partners(c)}
     attested = np.array([word.casefold() in partners for word in candidates])
     return ranked(candidates, scores + ATTESTED * attested, k)
@@ -80,11 +83,15 @@ def candidate_words(
     if word_vectors is not None:
         words += _near(read_vectors(word_vectors), a, b, c, from_each)
     taken = {a.casefold(), c.casefold()}
-    pairs = [(c, word) for word in dict.fromkeys(words) if word.casefold() not in taken]
-    refused = model.refused(pairs)
-    if pairs and len(refused) == len(pairs):  # then c is wrong, not the words
-        raise RelvecError(refused[pairs[0]])
-    return [word for _, word in pairs if (c, word) not in refused]
+    return _encodable(model, c, [word for word in dict.fromkeys(words) if word.casefold() not in taken])
+
+
+def _encodable(model: RelBERT, c: str, words: Sequence[str]) -> list[str]:
+    """The words that a model can encode beside c."""
+    refused = model.refused([(c, word) for word in words])
+    if words and len(refused) == len(words):  # then c is wrong, not the words
+        raise RelvecError(refused[c, words[0]])
+    return [word for word in words if (c, word) not in refused]
 
 
 def _near(table: VectorTable, a: str, b: str, c: str, count: int) -> list[str]:

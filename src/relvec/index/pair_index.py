@@ -27,7 +27,7 @@ CANDIDATES = 1000
 """How many pairs a quick model finds for a better one to rank: `benchmarks/cascade.py` prints what is missed."""
 
 
-UNRELATED = 0.3
+UNRELATED_PENALTY = 0.3
 """What a pair loses if its words are not related: a vector says how two words would be, not whether they are."""
 
 
@@ -232,9 +232,9 @@ class PairIndex:
         score(p) = cos(x_query, x_p), less 0.3 times the probability that the words of p are not related, with a model
         that has a catalogue to tell it. For that, and as scores of a compressed index are estimates, the best `rerank`
         candidates (32, or 2k if that is more; at least k) are encoded again; with 0, scores are what the index knows.
-        With a `reranker`, a better model than the index's own, the candidates (1,000) are ranked by its vectors. The
-        query's own pairs and their reverses never count, nor does a pair that has a word of the query, except with
-        `shared_words`. `relation` keeps to pairs with this label, or one of several.
+        With a `reranker`, a better model than the index's own, the candidates (1,000) that it can encode are ranked
+        by its vectors. The query's own pairs and their reverses never count, nor does a pair that has a word of the
+        query, except with `shared_words`. `relation` keeps to pairs with this label, or one of several.
         """
         options: dict[str, Any] = {"rerank": rerank, "reranker": reranker}
         options |= {"shared_words": shared_words, "relation": relation}
@@ -288,9 +288,11 @@ class PairIndex:
             return found
         if reranker is not None:
             model, vectors = reranker, reranker.encode(asked)
+            refused = model.refused(pairs, truncate=True)  # such as a word that is a special token of this model only
+            pairs = [pair for pair in pairs if pair not in refused]
         again = model.encode(pairs, truncate=True, show_progress=show_progress)
         catalogue = model.catalogue_at_hand
-        lost = np.zeros(len(pairs)) if catalogue is None else UNRELATED * (1 - catalogue.related(again))
+        lost = np.zeros(len(pairs)) if catalogue is None else UNRELATED_PENALTY * (1 - catalogue.related(again))
         exact = dict(zip(pairs, zip(again, lost, strict=True), strict=True))
         return [_ranked(vector, of_query, exact)[:k] for vector, of_query in zip(vectors, found, strict=True)]
 
@@ -382,12 +384,13 @@ def _ranked(
     found: Sequence[Neighbour],
     exact: Mapping[Pair, tuple[NDArray[np.float32], float]],
 ) -> list[Neighbour]:
-    """What was found, best first by exact vectors and what they lose."""
-    if not found:
+    """What was found and has an exact vector, best first by these and what they lose."""
+    kept = [each for each in found if each.pair in exact]
+    if not kept:
         return []
-    again, lost = zip(*(exact[each.pair] for each in found), strict=True)
+    again, lost = zip(*(exact[each.pair] for each in kept), strict=True)
     scores = cosine(vector[None], np.stack(again))[0] - np.array(lost)
-    rescored = [each._replace(score=float(score)) for each, score in zip(found, scores, strict=True)]
+    rescored = [each._replace(score=float(score)) for each, score in zip(kept, scores, strict=True)]
     return sorted(rescored, key=lambda each: -each.score)
 
 

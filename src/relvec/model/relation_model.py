@@ -167,18 +167,18 @@ class RelBERT(ABC):
     def token_ids(self, pairs: Sequence[Pair], truncate: bool = False) -> list[list[int]]:
         """The tokens of each pair; one too long for the model is an error unless `truncate` cuts it."""
 
-    def refused(self, pairs: Sequence[Pair]) -> dict[Pair, str]:
-        """The pairs that cannot be encoded without `truncate`, and why.
+    def refused(self, pairs: Sequence[Pair], truncate: bool = False) -> dict[Pair, str]:
+        """The pairs that cannot be encoded, and why; with `truncate`, none is too long.
 
         >>> len(RelBERT.from_pretrained(tiny_model).refused([("cup", "tea"), ("cup " * 600, "tea")]))
         1
         """
         try:
-            self.token_ids(pairs)
+            self.token_ids(pairs, truncate)
         except RelvecError as error:
             if len(pairs) == 1:
                 return {pairs[0]: str(error)}
-            return {pair: why for each in dict.fromkeys(pairs) for pair, why in self.refused([each]).items()}
+            return {pair: why for each in dict.fromkeys(pairs) for pair, why in self.refused([each], truncate).items()}
         return {}
 
     @abstractmethod
