@@ -146,6 +146,7 @@ _WANTED = {
     "string": "give a text",
     "list": "give a list",
     "dict": "give values by name",
+    "model_": "give an object",
     "greater_than_equal": "use {ge} or more",
     "greater_than": "use a number above {gt}",
     "less_than_equal": "use {le} or less",

@@ -133,6 +133,14 @@ def test_an_index_goes_to_the_model_that_made_it(
         models.matched_indexes([tiny], [tmp_path / "mine"])
 
 
+def test_a_model_takes_one_index(tiny: RelBERT, model: RelBERT, index: PairIndex, tmp_path: Any) -> None:
+    folders = [tmp_path / "i1", tmp_path / "i2"]
+    for folder in folders:
+        index.save(folder)
+    with pytest.raises(ValueError, match=r"^tiny-mpnet has two indexes, .*i1 and .*i2; give one of them\.$"):
+        models.matched_indexes([tiny, model], folders)
+
+
 def test_ready_means_that_a_pair_was_encoded_just_now(
     serving: Any, watched: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,12 +156,15 @@ def test_ready_means_that_a_pair_was_encoded_just_now(
 
 def test_a_model_that_hangs_is_not_ready_but_alive(watched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "CANARY_SECONDS", 0.0)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     served = models.Served(watched.model, None, Metrics(), Batching(8, 0), timeout_seconds=20)
     watched.may_go_on.clear()
-    with pytest.raises(RefusedError, match="tiny-mpnet does not encode"):
-        served.check_canary(timeout_seconds=0.05)
+    for _ in range(3):
+        with pytest.raises(RefusedError, match="tiny-mpnet does not encode"):
+            served.check_canary(timeout_seconds=0.05)
     watched.may_go_on.set()
     served.batcher.close()
+    assert watched.encoded == [[models.CANARY]] * 2  # at the start and by the first check; the others were given up
 
 
 def test_metrics_count_requests_failures_batches_and_durations(client: Any) -> None:

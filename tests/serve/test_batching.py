@@ -14,6 +14,7 @@ from relvec import RelBERT
 from relvec.pairs import Pair
 from relvec.serve import batching
 from relvec.serve.batching import Batcher, Batching
+from relvec.serve.errors import RefusedError
 from relvec.serve.metrics import Metrics
 
 WORDS = ["Paris", "France", "tea", "cup", "bread", "baker", "ice cream", "the capital of Japan"]
@@ -138,6 +139,16 @@ def test_a_request_that_was_given_up_is_not_encoded(batcher: Batcher, watched: A
     assert watched.encoded[1:] == [[("cup", "tea")]]
 
 
+def test_what_the_library_waits_for_too_long_is_not_encoded(batcher: Batcher, watched: Any) -> None:
+    hold(batcher, watched)
+    with pytest.raises(TimeoutError):
+        batcher.shared_model(timeout_seconds=0.05).solve(("given", "up"), [("a", "b"), ("c", "d")])
+    kept = batcher.submit([("cup", "tea")])
+    watched.may_go_on.set()
+    kept.result(20)
+    assert watched.encoded[1:] == [[("cup", "tea")]]
+
+
 def test_the_latest_vectors_are_kept_and_no_more(model: RelBERT, watched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batching, "KEPT_VECTORS", 2)
     batcher = Batcher(watched.model, Metrics(), Batching(size=8, wait_seconds=0.0))
@@ -165,6 +176,15 @@ def test_closing_answers_what_waits(batcher: Batcher, watched: Any) -> None:
     watched.may_go_on.set()
     closing.join(20)
     assert all(future.done() for future in waiting)
+
+
+def test_what_comes_after_closing_is_refused_at_once(batcher: Batcher) -> None:
+    batcher.submit([("cup", "tea")]).result(20)
+    batcher.close()
+    for pair in [("cup", "tea"), ("the", "next")]:  # the first has a kept vector
+        with pytest.raises(RefusedError, match=r"^The server is stopping; try again later\.$") as refused:
+            batcher.submit([pair])
+        assert refused.value.status == 503
 
 
 def test_a_batch_that_is_a_quarter_full_ends_where_the_length_changes(batcher: Batcher, watched: Any) -> None:

@@ -18,6 +18,7 @@ from relvec import PairIndex, RelBERT
 from relvec.index.pair_index import RERANKED
 from relvec.serve.app import Limits
 from relvec.serve.limits import MOST_REQUESTS, PART_BYTES, JsonLines
+from relvec.serve.models import CANARY
 
 EMBED = {"pairs": ["cup:tea"]}
 
@@ -57,6 +58,22 @@ def test_a_long_word_is_not_repeated_whole(client: Any) -> None:
     assert refused.problem == (422, "invalid_field", "pairs.0.tail")
     message = "pairs.0.tail is 'long long long long long long long long ...'; use 200 characters or fewer."
     assert refused.json["error"]["message"] == message
+
+
+@pytest.mark.parametrize("content_type", ["application/x-www-form-urlencoded", "text/plain"])
+def test_a_body_that_is_not_said_to_be_json_is_told_of_the_header(client: Any, content_type: str) -> None:
+    refused = client.ask("/embed", json.dumps(EMBED), headers={"content-type": content_type})
+    assert refused.problem == (422, "invalid_field", "body")
+    message = "The body is not read as JSON; send the header content-type: application/json."
+    assert refused.json["error"]["message"] == message
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [([1], "body is [1]; give an object."), ({"pairs": [1]}, "pairs.0 is 1; give an object.")],
+)
+def test_what_is_no_object_is_asked_for_as_one(client: Any, body: Any, message: str) -> None:
+    assert client.ask("/embed", body).json["error"]["message"] == message
 
 
 def test_a_request_of_too_many_pairs_is_refused(serving: Any, limits: Limits, model: RelBERT) -> None:
@@ -133,15 +150,20 @@ def test_neighbours_that_are_encoded_again_are_counted(
     assert [each["pairs"] for each in told if each["path"] == "/neighbours"] == [1 + RERANKED, 1 + 40]
 
 
-def test_a_request_that_takes_too_long_is_given_up(serving: Any, limits: Limits, watched: Any) -> None:
+def test_a_request_that_takes_too_long_is_given_up(
+    serving: Any, limits: Limits, watched: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # one worker, which the first request holds
     with serving(watched.model, limits=replace(limits, timeout_seconds=1.0)) as client:
         watched.may_go_on.clear()
         late = client.ask("/embed", EMBED)
         assert late.problem == (503, "unavailable", None)
         assert int(late.headers["retry-after"]) >= 1
         assert client.ask("/solve", {"stem": "a:b", "choices": ["c:d"]}).problem[0] == 503
+        assert client.ask("/embed", {"pairs": ["one:more"]}).status == 503  # the thread of /solve ends meanwhile
         watched.may_go_on.set()
         assert client.ask("/embed", {"pairs": ["a:new"]}).status == 200
+    assert watched.encoded == [[CANARY], [("cup", "tea")], [("a", "new")]]
 
 
 def test_a_request_that_arrives_too_slowly_is_given_up(serving: Any, limits: Limits, model: RelBERT) -> None:

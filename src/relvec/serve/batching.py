@@ -18,6 +18,7 @@ import numpy as np
 from relvec.model.relation_model import RelBERT
 from relvec.model.threads import one_thread, thread_count
 from relvec.pairs import Pair
+from relvec.serve.errors import RefusedError
 from relvec.serve.metrics import Metrics
 from relvec.similarity import Vectors
 
@@ -149,6 +150,8 @@ class Batcher:
         lengths = [len(tokens) for tokens in self.model.token_ids(pairs, truncate)]
         job = _Job(np.empty((len(pairs), self.model.dim), dtype=np.float32), missing=len(pairs))
         with self._changed:
+            if self._is_closed:
+                raise RefusedError(503, "The server is stopping; try again later.", retry_after=5)
             for row, (pair, length) in enumerate(zip(pairs, lengths, strict=True)):
                 kept = None if is_canary else self._kept.get(pair)
                 if kept is None:
@@ -163,11 +166,22 @@ class Batcher:
             self._changed.notify()
         return job.future
 
+    def encode(
+        self, pairs: Sequence[Pair], timeout_seconds: float, *, truncate: bool = False, is_canary: bool = False
+    ) -> Vectors:
+        """The same for threads that may wait; what is late is given up."""
+        future = self.submit(pairs, truncate=truncate, is_canary=is_canary)
+        try:
+            return future.result(timeout_seconds)
+        except TimeoutError:
+            future.cancel()  # else the pairs would still be encoded, for nobody
+            raise
+
     def shared_model(self, timeout_seconds: float) -> RelBERT:
         """The model as the library knows it, whose pairs go through this queue; for threads that may wait."""
 
         def encode_distinct(pairs: list[Pair], batch_size: int, truncate: bool, show_progress: bool | None) -> Vectors:
-            return self.submit(pairs, truncate=truncate).result(timeout_seconds)
+            return self.encode(pairs, timeout_seconds, truncate=truncate)
 
         shared = copy.copy(self.model)
         shared._encode_distinct = encode_distinct  # type: ignore[method-assign]

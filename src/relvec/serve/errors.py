@@ -16,6 +16,7 @@ from relvec.settings import sentence
 LONGEST_MESSAGE = 400
 LONGEST_QUOTED = 40
 NO_JSON = "The body is not JSON; send a JSON object."
+NO_JSON_TYPE = "The body is not read as JSON; send the header content-type: application/json."
 
 TYPES = {
     401: "wrong_key",
@@ -67,6 +68,8 @@ async def answer_bad_field(_: Request, error: Exception) -> Response:
     if first["type"] == "json_invalid":
         return RefusedError(422, NO_JSON, field="body").response()
     given = first["input"]
+    if isinstance(given, bytes):  # only a body that is said to be JSON is parsed
+        return RefusedError(422, NO_JSON_TYPE, field="body").response()
     if isinstance(given, str) and len(given) > LONGEST_QUOTED:
         given = f"{given[:LONGEST_QUOTED]}..."
     said = cast(ErrorDetails, {**first, "loc": (place or "body",), "input": given})

@@ -41,7 +41,7 @@ class Served:
             model.catalogue = self.catalogue
         self.batcher = Batcher(model, metrics, batching)
         self.model = self.batcher.shared_model(timeout_seconds)
-        self._canary = self.batcher.submit([CANARY], is_canary=True).result(timeout_seconds)
+        self._canary = self.batcher.encode([CANARY], timeout_seconds, is_canary=True)
         self._canary_time = time.monotonic()
         if index is not None:
             index.check_model(self.model)
@@ -50,7 +50,7 @@ class Served:
         """Encode a pair of our own, if none was lately, and give the seconds since; refuse if its vector is wrong."""
         if time.monotonic() - self._canary_time > CANARY_SECONDS:
             try:
-                found = self.batcher.submit([CANARY], is_canary=True).result(timeout_seconds)
+                found = self.batcher.encode([CANARY], timeout_seconds, is_canary=True)
             except Exception as error:
                 raise RefusedError(503, f"{self.name} does not encode; restart the server.", retry_after=5) from error
             if not np.all(cosine(found, self._canary) > 0.999):
@@ -100,9 +100,14 @@ def matched_indexes(models: Sequence[RelBERT], folders: Sequence[str | Path]) ->
     bundled = PairIndex.load()
     found = [next((index for index in [*own, bundled] if _fits(index, model)), None) for model in models]
     for index, folder in zip(own, folders, strict=True):
-        if not any(index is each for each in found):
-            names = ", ".join(model.name for model in models)
-            raise RelvecError(f"The index {folder} was made by {index.made_by.model}, not by {names}; add --model.")
+        if any(index is each for each in found):
+            continue
+        for model, other in zip(models, found, strict=True):
+            if _fits(index, model):
+                first = next(folder for each, folder in zip(own, folders, strict=True) if each is other)
+                raise RelvecError(f"{model.name} has two indexes, {first} and {folder}; give one of them.")
+        names = ", ".join(model.name for model in models)
+        raise RelvecError(f"The index {folder} was made by {index.made_by.model}, not by {names}; add --model.")
     return found
 
 
