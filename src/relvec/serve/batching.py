@@ -135,6 +135,7 @@ class Batcher:
         self._kept = KeptVectors(KEPT_VECTORS, model.dim)
         self._changed = threading.Condition()
         self._is_closed = False
+        metrics.queue_pairs.labels(model.name).set_function(lambda: len(self._queue))
         self._workers = [
             threading.Thread(target=self._run, name=f"encode {model.name} {number}", daemon=True)
             for number in range(model.workers)
@@ -162,7 +163,6 @@ class Batcher:
                     job.missing -= 1
             if job.missing == 0:
                 job.future.set_result(job.vectors)
-            self._metrics.queue_pairs.labels(self.model.name).set(len(self._queue))
             self._changed.notify()
         return job.future
 
@@ -233,7 +233,6 @@ class Batcher:
             self._under_way.update(each.pair for each in batch)
             # in the order of arrival, else a pair of rare length would wait for ever
             self._queue = [each for each in self._queue if id(each) not in taken]
-            self._metrics.queue_pairs.labels(self.model.name).set(len(self._queue))
             if len(batch) < len(ready):
                 self._changed.notify()  # another worker, which may be idle
         return batch
