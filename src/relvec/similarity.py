@@ -54,13 +54,18 @@ def check_scoring(scoring: str) -> Scoring:
     return one_of("scoring", scoring, get_args(Scoring))
 
 
+def check_top(top: int | None) -> None:
+    """None stands for all."""
+    if top is not None and top < 1:
+        raise RelvecError(f"The best {top} cannot be found; ask for 1 or more.")
+
+
 def ranked(items: Sequence[Item], scores: NDArray[np.floating], top: int | None = None) -> list[Ranked[Item]]:
     """Items by falling score, ties in the given order.
 
     >>> ranked(["low", "high"], np.array([0.1, 0.9]))
     [Ranked(item='high', score=0.9), Ranked(item='low', score=0.1)]
     """
-    if top is not None and top < 1:
-        raise RelvecError(f"The best {top} cannot be found; ask for 1 or more.")
+    check_top(top)
     order = np.argsort(-scores, kind="stable")[:top]
     return [Ranked(items[index], float(scores[index])) for index in order]

@@ -173,7 +173,8 @@ def test_rows_that_were_mended_are_no_longer_told(embed: Callable[..., Summary],
     (tmp_path / "pairs.csv").write_text("cup,tea\n,France\n")
     assert embed(tmp_path / "pairs.csv").errors == 1
     (tmp_path / "pairs.csv").write_text("cup,tea\nParis,France\n")
-    (tmp_path / "vectors" / "manifest.jsonl").unlink()
+    for name in ("manifest.jsonl", "part-00000.parquet"):
+        (tmp_path / "vectors" / name).unlink()
     assert embed(tmp_path / "pairs.csv").errors == 0
     assert (tmp_path / "vectors" / "errors.jsonl").read_text() == ""
     assert embed(tmp_path / "pairs.csv", strict=True).rows == 2
@@ -230,7 +231,7 @@ def test_a_folder_of_another_job_or_model_is_refused(
     with pytest.raises(RelvecError, match=r"vectors holds vectors of another model than tiny-bert"):
         embed(pairs, model=tiny_folders("bert"))
     (tmp_path / "vectors" / "manifest.jsonl").write_text("{}\n")
-    with pytest.raises(RelvecError, match=r"manifest.jsonl is damaged .*; remove it to encode again"):
+    with pytest.raises(RelvecError, match=r"manifest.jsonl is damaged .*; remove it and the shards beside it"):
         embed(pairs)
 
 
@@ -266,6 +267,54 @@ def test_a_folder_that_holds_the_input_itself_is_no_output(embed: Callable[..., 
     assert embed(pairs / "*.csv", "pairs").rows == embed(pairs / "*.csv", "pairs").rows == 4
 
 
+def test_no_shard_is_written_over_that_no_manifest_knows(embed: Callable[..., Summary], pairs: Path) -> None:
+    foreign = pairs / "part-00000.parquet"
+    (pairs / "a.parquet").rename(foreign)
+    before = foreign.read_bytes()
+    own = pairs.parent / "own.csv"
+    own.write_text("cup,tea\n")
+    with pytest.raises(RelvecError, match=r"holds part-\*.parquet, but no manifest.jsonl .*; choose another output"):
+        embed(own, "pairs")
+    with pytest.raises(RelvecError, match=r"holds part-\*.parquet, but no manifest.jsonl"):
+        embed(foreign, "pairs")
+    assert foreign.read_bytes() == before
+    assert sorted(file.name for file in pairs.iterdir()) == ["b.csv", "part-00000.parquet"]
+
+
+def test_no_shard_at_another_address_is_written_over(model: Path, pairs: Path) -> None:
+    import fsspec
+
+    content = (pairs / "a.parquet").read_bytes()
+    store = fsspec.filesystem("memory")
+    store.pipe("/foreign/part-00000.parquet", content)
+    for given in (pairs, "memory://foreign/*.parquet"):
+        with pytest.raises(RelvecError, match=r"but no manifest\.jsonl"):
+            embed_files(given, "memory://foreign", model=model, backend="numpy", workers=1)
+    assert store.cat("/foreign/part-00000.parquet") == content
+
+
+def test_a_job_killed_before_the_manifest_has_its_first_shard_resumes(
+    embed: Callable[..., Summary], pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("relvec.bulk.job.Manifest.add", killed)
+        with pytest.raises(KeyboardInterrupt):
+            embed(pairs)
+    assert len(tables(tmp_path / "vectors")) == 1
+    assert embed(pairs).rows == 64
+
+
+def test_a_job_without_a_shard_may_be_given_up_for_another(embed: Callable[..., Summary], tmp_path: Path) -> None:
+    (tmp_path / "pairs.csv").write_text("cup,tea\n,France\n")
+    with pytest.raises(RelvecError, match="a word of the pair is empty"):
+        embed(tmp_path / "pairs.csv", strict=True)
+    (tmp_path / "pairs.csv").write_text("cup,tea\nParis,France\n")
+    assert embed(tmp_path / "pairs.csv", strict=True).rows == 2
+
+
 def test_a_name_with_brackets_may_be_that_of_a_file(embed: Callable[..., Summary], tmp_path: Path) -> None:
     for rows, name in enumerate(("p1.csv", "p2.csv", "p[1].csv"), start=1):
         (tmp_path / name).write_text("cup,tea\n" * rows)
@@ -277,6 +326,7 @@ def test_a_name_with_brackets_may_be_that_of_a_file(embed: Callable[..., Summary
     ("inputs", "problem"),
     [
         ("nowhere/*.csv", "There is no file nowhere/"),
+        ("hollow", "The folder hollow holds no table; give one"),
         ("what://is/this", "Cannot read what://is/this"),
         ("broken.parquet", "Cannot read broken.parquet"),
         ("empty.csv", "holds no pair"),
@@ -288,6 +338,7 @@ def test_what_is_no_input_is_refused_in_one_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1")
+    (tmp_path / "hollow").mkdir()
     (tmp_path / "empty.csv").write_text("head,tail\n")
     (tmp_path / "bad.csv").write_text("head,tail\n,\nx,\n")
     with pytest.raises(RelvecError, match=problem):
@@ -300,9 +351,15 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(
     tmp_path: Path,
     full_disk: Callable[[], AbstractContextManager[None]],
 ) -> None:
-    with full_disk(), pytest.raises(RelvecError, match=r"Cannot write .*part-00000.parquet: .*free space"):
+    with full_disk(), pytest.raises(RelvecError, match=r"Cannot write .*manifest.jsonl: .*free space"):
         embed(pairs)
     assert not list((tmp_path / "vectors").iterdir())
+    embed(pairs)
+    (tmp_path / "vectors" / "part-00000.parquet").unlink()
+    with full_disk(), pytest.raises(RelvecError, match=r"Cannot write .*part-00000.parquet: .*free space"):
+        embed(pairs)
+    assert len(tables(tmp_path / "vectors")) == 1
+    assert not list((tmp_path / "vectors").glob(".*"))
     assert embed(pairs).rows == 64
 
 

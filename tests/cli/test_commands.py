@@ -122,6 +122,22 @@ def test_words_without_tokens_are_one_line_on_stderr(
     assert "--json" not in options or len(json.loads(result.out)["ranking"]) == 2
 
 
+@pytest.mark.parametrize("text", ["a" * 10_000, "a b " * 5_000], ids=["word", "words"])
+def test_what_a_user_typed_is_shortened_in_a_message(refused: Refused, text: str) -> None:
+    said = refused("complete", text, "::", "c:?")
+    assert " ... " in said
+    assert len(said) < 500
+
+
+@pytest.mark.parametrize("words", [["train", "--base"], ["merge"], ["merge", "--lora", "4"], ["export", "--int8"]])
+def test_a_static_model_is_refused_where_an_encoder_is_needed(
+    refused: Refused, tmp_path: Path, words: list[str]
+) -> None:
+    said = refused(*words, "relvec-nano", "-o", tmp_path / "out")
+    assert "relvec-nano is a static model, with no encoder to train, merge or export" in said
+    assert not (tmp_path / "out").exists()
+
+
 def test_relations_that_are_left_out_are_one_line_on_stderr(relvec: Relvec, tmp_path: Path) -> None:
     for part, relations in (("train", "ab"), ("valid", "abc")):
         rows = [f"{relation},{part}{number},x" for relation in relations for number in range(3)]
@@ -168,6 +184,8 @@ def test_version(relvec: Relvec) -> None:
         (["solve", "a:b", "c:d", "--scoring", "up", "-m", "TINY"], "Unknown scoring 'up'"),
         (["embed", "nowhere.tsv", "-o", "v.npz"], "Cannot read nowhere.tsv"),
         (["embed", "PAIRS", "-o", "v.doc", "-m", "TINY"], "end its name in .npz"),
+        (["embed", "PAIRS", "-o", "", "-m", "TINY"], "The output is empty, as an unset variable"),
+        (["index", "build", "PAIRS", "-o", "", "-m", "TINY"], "The output is empty, as an unset variable"),
         (["embed", "PAIRS", "-o", "v.npz", "-m", "TINY", "--device", "toaster"], "use cpu, cuda or mps"),
         (["embed", "PAIRS", "-o", "v.npz", "-m", "TINY", "--dtype", "double"], "Unknown dtype 'double'; choose one of"),
         (["fetch", "mpnet"], "network is switched off"),

@@ -4,6 +4,7 @@ A few bundled relations stand for all, and a count of words for a text encoder, 
 """
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,33 @@ def test_a_pair_is_explained_for_people_and_machines(relvec: Relvec, tiny_folder
     assert [each["probability"] for each in answer["relations"]] == sorted(
         (each["probability"] for each in answer["relations"]), reverse=True
     )
-    text = relvec("explain", "surgeon:scalpel", "-m", tiny_folder).out
-    assert ("no relation that relvec knows (best guess" in text) == (answer["related"] < LEAST_RELATEDNESS)
-    assert "surgeon" in text
+    said = relvec("explain", "surgeon:scalpel", "-m", tiny_folder)
+    assert ("no relation that relvec knows (best guess" in said.err) == (answer["related"] < LEAST_RELATEDNESS)
+    assert "surgeon" in said.out
+
+
+def test_a_pair_without_a_relation_is_tab_separated_lines_when_piped_and_a_sentence_on_a_terminal(
+    relvec: Relvec, tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("explain", "music:pizza", "-m", tiny_folder)
+    monkeypatch.setattr("relvec.cli.explain.LEAST_RELATEDNESS", 0.0)
+    related = relvec(*command)
+    monkeypatch.setattr("relvec.cli.explain.LEAST_RELATEDNESS", 1.1)
+    unrelated = relvec(*command)
+    assert unrelated.out == related.out
+    header, first, *_ = (line.split("\t") for line in unrelated.out.splitlines())
+    assert header == ["in words", "relation", "probability", "as in", "related"]
+    assert 0 <= float(first[2]) <= float(first[4]) <= 1
+    sentence = "music:pizza: no relation that relvec knows (best guess"
+    assert sentence in unrelated.err
+    assert sentence not in related.err
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert relvec(*command).out.startswith(sentence)
+
+
+def test_a_pair_may_be_longer_than_the_name_of_a_file(relvec: Relvec, tiny_folder: Path) -> None:
+    result = relvec("explain", f"{'long ' * 60}:tea", "-m", tiny_folder, "--truncate")
+    assert result.code == 0, result
 
 
 def test_several_pairs_are_explained_by_what_they_have_in_common(tiny: RelBERT, relvec: Relvec) -> None:

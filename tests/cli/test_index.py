@@ -156,7 +156,9 @@ def test_vectors_are_exported_and_imported(relvec: Relvec, tiny_folder: Path, bu
         (["index", "remove", "INDEX", "TABLE"], "An index cannot be empty"),
         (["index", "info", "FOLDER"], "is not an index folder"),
         (["index", "import", "nowhere.npz", "-o", "new.index"], "There is no file nowhere.npz"),
+        (["neighbours", "a:b", "--index", "INDEX", "-m", "TINY", "--rerank", "3"], "rerank 10 or more, or 0 for none"),
         (["index", "export", "INDEX", "-o", "v.doc"], "end its name in .npz"),
+        (["index", "export", "INDEX", "-o", "v.npy"], "end its name in .npz, .jsonl, .parquet, .txt, .bin."),
         (["index", "export", "INDEX", "-o", "nowhere/v.tsv"], "There is no folder nowhere"),
     ],
 )
@@ -181,7 +183,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
     models = {"TINY": str(tiny_folder), "OTHER": str(tiny_folders("bert"))}
     assert message in refused(*({**places, **models}.get(argument, argument) for argument in arguments))
     assert not (tmp_path / "new.index").exists()
-    assert not (tmp_path / "v.doc").exists()
+    assert not list(tmp_path.glob("v.*"))
 
 
 def test_the_cache_tells_what_it_holds_and_is_emptied(relvec: Relvec, built: Path, tiny_folder: Path) -> None:

@@ -98,7 +98,9 @@ def test_the_folder_may_be_the_one_where_the_command_runs(
     [
         ([], "auto", "no pair to index"),
         (PAIRS, "magic", "Unknown index kind 'magic'"),
-        (PAIRS, "rabitq", "at least 256"),
+        (PAIRS, "rabitq", "^A rabitq index of .* at least 256"),
+        (PAIRS, "ivfpq", "^An ivfpq index of .* at least 256"),
+        (PAIRS, "int8", "^An int8 index of .* at least 256"),
     ],
 )
 def test_an_impossible_build_is_refused_before_encoding(

@@ -107,5 +107,5 @@ def test_a_removed_pair_has_no_start(tiny: RelBERT, index: PairIndex) -> None:
 def test_bad_requests_are_refused(tiny: RelBERT, tiny_folder: Path, index: PairIndex) -> None:
     with pytest.raises(RelvecError, match="no candidate for y"):
         complete(tiny, PairIndex.of(tiny, [("x", "y")]), "x", "z", "y")
-    with pytest.raises(RelvecError, match="another model"):
+    with pytest.raises(RelvecError, match="another precision, prompt or weights"):
         complete(RelBERT.from_pretrained(tiny_folder, pooling="mask"), index, "Paris", "France", "Tokyo")

@@ -70,6 +70,12 @@ def test_pairs_of_a_compressed_index_are_encoded_again_for_export(tiny: RelBERT,
     assert [file.name for file in tmp_path.iterdir()] == ["v.npz"]
 
 
+def test_a_file_without_a_place_for_pairs_is_refused(index: PairIndex, tmp_path: Path) -> None:
+    with pytest.raises(RelvecError, match=r"v\.npy is no file for pairs .* end its name in \.npz, \.jsonl, \.parquet"):
+        export_index(index, tmp_path / "v.npy")
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_was_removed_is_not_exported(index: PairIndex, tmp_path: Path) -> None:
     index.remove(PAIRS[:2])
     export_index(index, tmp_path / "v.npz")

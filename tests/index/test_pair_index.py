@@ -121,7 +121,7 @@ def test_a_compressed_index_is_reranked_exactly(tiny: TorchRelBERT, many_pairs: 
     np.testing.assert_allclose([neighbour.score for neighbour in more], exact_scores, atol=1e-5)
 
 
-def test_the_given_number_of_candidates_is_encoded_again_but_at_least_those_that_are_shown_or_none(
+def test_the_given_number_of_candidates_is_encoded_again_or_none(
     tiny: TorchRelBERT, many_pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = PairIndex.of(tiny, many_pairs, kind="rabitq")
@@ -134,7 +134,7 @@ def test_the_given_number_of_candidates_is_encoded_again_but_at_least_those_that
         return original(pairs, *options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(tiny, "_encode_distinct", counting)
-    for rerank, again in ((60, [60]), (8, [50]), (0, [])):
+    for rerank, again in ((60, [60]), (50, [50]), (0, [])):
         encoded.clear()
         found = index.neighbours(tiny, ("barista", "coffee"), 50, rerank=rerank)
         assert encoded == [1, *again]
@@ -143,13 +143,26 @@ def test_the_given_number_of_candidates_is_encoded_again_but_at_least_those_that
         assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.parametrize("rerank", [1, 4])
+def test_fewer_candidates_than_neighbours_are_refused(tiny: TorchRelBERT, index: PairIndex, rerank: int) -> None:
+    for reranker in (None, tiny):
+        with pytest.raises(RelvecError, match=f"not among {rerank} candidates; rerank 5 or more, or 0 for none"):
+            index.neighbours(tiny, ("cup", "tea"), 5, rerank=rerank, reranker=reranker)
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_fewer_than_one_neighbour_cannot_be_asked_for(tiny: TorchRelBERT, index: PairIndex, number: int) -> None:
+    with pytest.raises(RelvecError, match=f"The best {number} cannot be found; ask for 1 or more"):
+        index.neighbours(tiny, ("cup", "tea"), k=number)
+
+
 @pytest.mark.parametrize("kind", ["flat", "rabitq"])
 def test_all_scores_of_a_list_are_less_what_unrelated_words_lose_or_none_is(
     tiny: TorchRelBERT, many_pairs: list[Pair], kind: str
 ) -> None:
     index, query = PairIndex.of(tiny, many_pairs, kind=kind), ("barista", "coffee")
     tiny.catalogue = build_catalogue(load("bundled")[:12], lambda pairs: tiny.encode(pairs, truncate=True))
-    for rerank in (2, 20):
+    for rerank in (10, 20):
         found = index.neighbours(tiny, query, 10, rerank=rerank)
         pairs = [each.pair for each in found]
         expected = tiny.similarity(query, pairs) - UNRELATED_PENALTY * (1 - tiny.relatedness(pairs))
@@ -164,13 +177,13 @@ def test_another_model_is_refused_even_of_the_same_architecture(
     tiny: TorchRelBERT, tiny_folder: Path, tiny_folders: Callable[[str], Path], index: PairIndex
 ) -> None:
     index.neighbours(tiny, ("cup", "tea"))
-    for other in (
-        TorchRelBERT.from_pretrained(tiny_folder, pooling="mask"),
-        TorchRelBERT.from_pretrained(tiny_folders("bert")),
+    for other, problem in (
+        (TorchRelBERT.from_pretrained(tiny_folder, pooling="mask"), "with another precision, prompt or weights"),
+        (TorchRelBERT.from_pretrained(tiny_folders("bert")), "vectors of another model than"),
     ):
-        with pytest.raises(RelvecError, match="vectors of another model than"):
+        with pytest.raises(RelvecError, match=problem):
             index.neighbours(other, ("a", "b"))
-        with pytest.raises(RelvecError, match="vectors of another model than"):
+        with pytest.raises(RelvecError, match=problem):
             index.add(other, [("a", "b")])
 
 
@@ -178,7 +191,7 @@ def test_a_model_that_was_trained_further_is_refused(tiny: TorchRelBERT, index: 
     index.neighbours(tiny, ("cup", "tea"))
     with torch.no_grad():
         next(weight for name, weight in tiny.encoder.named_parameters() if "query.weight" in name).mul_(-1)
-    with pytest.raises(RelvecError, match="vectors of another model than"):
+    with pytest.raises(RelvecError, match="with another precision, prompt or weights"):
         index.neighbours(tiny, ("cup", "tea"))
 
 
@@ -246,14 +259,13 @@ def test_each_query_of_many_has_the_neighbours_that_it_has_alone(tiny: TorchRelB
 
 
 def test_bad_requests_are_refused(tiny: TorchRelBERT, index: PairIndex) -> None:
-    assert index.neighbours(tiny, ("cup", "tea"), 0) == []
     with pytest.raises(RelvecError, match="no pair to index"):
         PairIndex.of(tiny, [])
     with pytest.raises(RelvecError, match="cannot be empty"):
         index.remove(PAIRS)
     with pytest.raises(RelvecError, match="the relation 'capital'; build it from a file with a column relation"):
         PairIndex.of(tiny, PAIRS[:2]).neighbours(tiny, ("a", "b"), relation="capital")
-    with pytest.raises(RelvecError, match="There are 1 relations for 2 pairs"):
+    with pytest.raises(RelvecError, match="Given are 1 relation for 2 pairs;"):
         PairIndex.of(tiny, PAIRS[:2], relations=["x"])
     with pytest.raises(RelvecError, match="1 of the pairs are given more than once"):
         PairIndex.of_vectors([("a", "b"), (" a ", "b")], np.zeros((2, 16), dtype=np.float32), model=tiny)

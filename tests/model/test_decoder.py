@@ -107,6 +107,8 @@ def test_the_lowest_layers_are_those_of_the_base(decoder_folder: Path) -> None:
         assert torch.equal(weight, whole.encoder.get_parameter(name))
     with pytest.raises(RelvecError, match="4 layers, fewer than 5"):
         TorchRelBERT.from_pretrained(decoder_folder, template=TEMPLATE, layers=5)
+    with pytest.raises(RelvecError, match="A base of -1 layers is impossible; keep 1 or more, or 0 for all"):
+        TorchRelBERT.from_pretrained(decoder_folder, template=TEMPLATE, layers=-1)
 
 
 def test_layers_are_cut_under_whatever_name_an_architecture_counts_them(

@@ -47,7 +47,19 @@ def test_some_relations_may_have_pairs_and_others_a_definition(model: RelBERT) -
 
 
 def test_what_nothing_can_be_learned_from_is_refused(model: RelBERT) -> None:
-    with pytest.raises(RelvecError, match="2 pairs and 1 labels"):
+    with pytest.raises(RelvecError, match="2 pairs and 1 label;"):
         RelationNamer(model).fit(PAIRS[:2], ["capital"])
     with pytest.raises(RelvecError, match="no relation to learn"):
         RelationNamer(model).fit()
+
+
+def test_nothing_is_named_before_fit(model: RelBERT) -> None:
+    namer = RelationNamer(model)
+    for ask in (namer.predict, namer.predict_proba, namer.explain):
+        with pytest.raises(RelvecError, match="knows no relation yet; fit it first"):
+            ask(PAIRS)
+
+
+def test_fewer_than_one_name_cannot_be_asked_for(model: RelBERT) -> None:
+    with pytest.raises(RelvecError, match="The best 0 cannot be found; ask for 1 or more"):
+        RelationNamer(model).fit(PAIRS, LABELS).explain(PAIRS, top=0)

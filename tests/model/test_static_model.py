@@ -76,8 +76,11 @@ def test_words_without_any_piece_are_told(model: StaticRelBERT) -> None:
 
 def test_what_a_static_model_cannot_do_is_one_sentence(model: StaticRelBERT, tmp_path: Path) -> None:
     model.save_pretrained(tmp_path / "static")
-    with pytest.raises(RelvecError, match="static is a static model, which cannot be trained"):
-        TorchRelBERT.from_pretrained(tmp_path / "static")
+    for options in ({}, {"template": 4, "pooling": "mask", "device": "cpu"}, {"dtype": "bfloat16"}):
+        with pytest.raises(RelvecError, match="static is a static model, with no encoder to train"):
+            TorchRelBERT.from_pretrained(tmp_path / "static", **options)
+    with pytest.raises(RelvecError, match="a static model, with no encoder to train"):
+        TorchRelBERT.of(model)
     with pytest.raises(RelvecError, match="static is static: it has no prompt"):
         RelBERT.from_pretrained(tmp_path / "static", template="[h] is [t]")
     (tmp_path / "static" / "vocab.txt").unlink()

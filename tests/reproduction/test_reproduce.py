@@ -214,6 +214,19 @@ def test_what_is_missing_is_said_before_the_first_step(
     assert len(err.strip().splitlines()) == 1
 
 
+def test_a_dry_run_lists_all_that_is_missing_one_a_line(reproduce: Reproduce, place: Path) -> None:
+    files = [f"{'long' * 60}-{name}.txt" for name in ("corpus", "broken")]
+    words = ["--base", "no-such-model", "--base", "nor-this", "--data-dir", "nowhere", "--dry-run", "--json"]
+    code, out, err = reproduce(*words, "--input", f"corpus={files[0]}", "--input", f"broken={files[1]}")
+    missing = json.loads(out)["missing"]
+    assert code == 2
+    assert err.splitlines() == [f"relvec: {sentence}" for sentence in missing]
+    for what, sentence in zip([*files, "no-such-model", "nor-this", "u2/test.jsonl"], missing, strict=True):
+        assert what in sentence
+        assert "; " in sentence  # and how to mend it
+    assert json.loads(reproduce("--dry-run", "--json")[1])["missing"] == []
+
+
 def test_the_papers_plan_needs_a_gpu_unless_it_is_for_a_laptop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "has_gpu", lambda: False)
     plan = Plan.load()

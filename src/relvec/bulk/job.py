@@ -8,14 +8,14 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from relvec.bulk.manifest import ERRORS, MANIFEST, JobHeader, Manifest
+from relvec.bulk.manifest import ERRORS, MANIFEST, SHARDS, JobHeader, Manifest, holds_shards
 from relvec.bulk.parts import count_rows, split_into_parts
 from relvec.bulk.runners import RUNNERS
 from relvec.bulk.shards import Task
 from relvec.errors import RelvecError, one_of
 from relvec.io.addresses import find_files, is_remote, size_of, version_of
 from relvec.io.files import expanded
-from relvec.io.tables import pyarrow
+from relvec.io.tables import TABLES, kind_of, pyarrow
 from relvec.model.model_check import ModelCheck
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.progress import progress_bar
@@ -72,6 +72,7 @@ def embed_files(
     pyarrow()
     given = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     folder = str(output).rstrip("/") if is_remote(str(output)) else str(expanded(output))
+    _check_folders(given)
     files = find_files(map(str, given), folder)
     sizes = [(file, count_rows(file)) for file in files]
     parts = split_into_parts(sizes, shards)
@@ -125,11 +126,24 @@ def embed_files(
     )
 
 
+def _check_folders(given: Iterable[str | Path]) -> None:
+    for address in given:
+        place = expanded(address)
+        if place.is_dir() and not any(kind_of(file) in TABLES for file in place.rglob("*")):
+            raise RelvecError(f"The folder {address} holds no table; give one with files such as pairs.csv.")
+
+
 def _manifest_to_resume(folder: str, header: JobHeader, model: RelBERT) -> Manifest:
-    """The manifest to resume: the folder's own if it is of this job, else an empty one."""
-    if size_of(f"{folder}/{MANIFEST}") < 0:
-        return Manifest(folder, header)
-    found = Manifest.read(folder)
+    """The manifest to resume: the folder's own if it is of this job, else a new one where no shard is."""
+    has_shards = holds_shards(folder)
+    found = Manifest.read(folder) if size_of(f"{folder}/{MANIFEST}") >= 0 else None
+    if has_shards and not found:
+        problem = f"{folder} holds {SHARDS}, but no {MANIFEST} that says which job made them"
+        raise RelvecError(f"{problem}; choose another output, or move them away.")
+    if not found or not has_shards:  # of a job that has made nothing, nothing is lost
+        made = Manifest(folder, header)
+        made.begin()
+        return made
     found.header.check(model, folder)
     if found.header.as_dict() | header.plain.as_dict() != header.as_dict():
         problem = f"{folder} belongs to a job with other input or other options"

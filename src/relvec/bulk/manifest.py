@@ -8,17 +8,21 @@ has it, and so a job resumes after any kill, whoever encoded its shards.
 import json
 import time
 from collections.abc import Iterable
+from fnmatch import fnmatch
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
 from relvec.errors import RelvecError, in_one_sentence
-from relvec.io.addresses import read_whole, size_of, write_whole
+from relvec.io.addresses import filesystem, read_whole, size_of, write_whole
+from relvec.io.files import reading
 from relvec.model.model_check import ModelCheck
 from relvec.settings import DAMAGE, Settings, sealed, unsealed_lines
 
 MANIFEST = "manifest.jsonl"
 ERRORS = "errors.jsonl"
+SHARDS = "part-*.parquet"
 
 REST = 20
 """Saving takes at most 1/20 of the time: with thousands of shards, the files have several MB."""
@@ -35,6 +39,10 @@ class JobHeader(ModelCheck):
     rows: int
     plan: str
     format: Literal[1] = 1
+
+    @property
+    def made_as(self) -> str:
+        return self.dtype
 
 
 class Shard(Settings):
@@ -71,7 +79,7 @@ class Manifest:
         if size_of(address) < 0:
             fix = "make one with `relvec embed pairs/ -o vectors/`"
             raise RelvecError(f"{folder} is no folder of shards (it has no {MANIFEST}); {fix}.")
-        with in_one_sentence(f"{address} is damaged", "remove it to encode again", *DAMAGE):
+        with in_one_sentence(f"{address} is damaged", "remove it and the shards beside it to encode again", *DAMAGE):
             header, *shards = unsealed_lines(read_whole(address).splitlines())
             found = cls(folder, JobHeader(**header))
             found.shards = {shard["part"]: Shard(**shard) for shard in shards}
@@ -104,6 +112,10 @@ class Manifest:
         if time.monotonic() - self._saved > REST * self._seconds:
             self.save()
 
+    def begin(self) -> None:
+        """Write the job before its first shard: a kill in between leaves no shard that nobody knows."""
+        write_whole(f"{self.folder}/{MANIFEST}", _lines([sealed(self.header.as_dict())]))
+
     def save(self) -> None:
         """Write both files; the errors first, so that the manifest never has a shard whose errors are not there."""
         start = time.monotonic()
@@ -112,6 +124,19 @@ class Manifest:
         write_whole(f"{self.folder}/{MANIFEST}", _lines(sealed(entry.as_dict()) for entry in entries))
         self._saved = time.monotonic()
         self._seconds = self._saved - start
+
+
+def holds_shards(folder: str) -> bool:
+    """Whether a folder has files named as shards are, of whichever job.
+
+    >>> write_whole("part-00000.parquet", b"")
+    >>> holds_shards("."), holds_shards("nowhere")
+    (True, False)
+    """
+    with reading(folder):
+        files, path = filesystem(folder)
+        names = files.ls(path, detail=False) if files.isdir(path) else []
+    return any(fnmatch(PurePosixPath(name).name, SHARDS) for name in names)
 
 
 def _lines(entries: Iterable[Any]) -> bytes:

@@ -21,7 +21,9 @@ _OUT_OF_MEMORY = ("allocate memory", "out of memory", "bad_alloc", "bad allocati
 _FIXES = {errno.ENAMETOOLONG: "shorten the name", errno.ENOSPC: "free space, or choose another place"}
 _UsageError: Any = typer.BadParameter.__bases__[0]  # it has no public name, and typer has its own or click's
 
-_LONGEST_SENTENCE = 280
+_LONGEST_TEXT = 280
+# What a user typed stands in quotes, or is one word; no sentence of ours has so long a word or quotation.
+_TYPED = re.compile(rf"""'[^']{{{_LONGEST_TEXT},}}'|"[^"]{{{_LONGEST_TEXT},}}"|\S{{{_LONGEST_TEXT + 1},}}""")
 
 COMMANDS = {
     "explain": "explain",
@@ -92,7 +94,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command; bad input is one line on stderr and exit code 2, Ctrl-C is exit code 130."""
+    """Run the command; bad input is one line on stderr for each fault and exit code 2, Ctrl-C is exit code 130."""
     try:
         with _warnings_in_one_line(), needed_for("This command"):
             first = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -112,8 +114,8 @@ def main() -> None:
         sentence = _sentence(error)
         if sentence is None:
             raise
-        if sentence:
-            typer.secho(f"relvec: {shortened(sentence)}", fg="red", err=True)
+        for line in sentence.splitlines():
+            typer.secho(f"relvec: {shortened(line)}", fg="red", err=True)
         sys.exit(2)
 
 
@@ -185,10 +187,12 @@ def _merged(found: list[UnknownWordsWarning]) -> UnknownWordsWarning:
 
 
 def shortened(sentence: str) -> str:
-    """A sentence with its middle left out, if a user's own text makes it longer than a screen.
+    """A sentence with the middle left out of what a user typed, where that is longer than a screen.
 
-    >>> len(shortened("a" * 10_000_000 + "; shorten it."))
-    280
+    >>> len(shortened("a" * 10_000_000 + " is no pair.")), len(shortened(f"Unknown table {'a b ' * 1000!r}."))
+    (292, 295)
+    >>> shortened("no file; " * 1000) == "no file; " * 1000
+    True
     """
-    half = _LONGEST_SENTENCE // 2
-    return sentence if len(sentence) <= _LONGEST_SENTENCE else f"{sentence[: half - 3]} ... {sentence[2 - half :]}"
+    half = _LONGEST_TEXT // 2
+    return _TYPED.sub(lambda found: f"{found[0][: half - 3]} ... {found[0][2 - half :]}", sentence)

@@ -1,6 +1,8 @@
 """relvec explain, relations and find: relations in words."""
 
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,7 +57,7 @@ def explain(
     Of several pairs, it says what they have in common; of a file, how each pair is related. Probabilities assume that
     half of all pairs are related.
     """
-    if len(pairs) == 1 and (pairs[0] == "-" or kind_of(pairs[0]) in TABLES or Path(pairs[0]).is_file()):
+    if len(pairs) == 1 and _is_file(pairs[0]):
         _explain_file(pairs[0], output, encoder, catalogue, top or 1, json)
         return
     if output is not None:
@@ -71,13 +73,26 @@ def explain(
     title = ", ".join(names)
     best = found[0]
     is_common = len(query) == 1 or best.probability >= NOT_SHARED
-    if not json and (related < LEAST_RELATEDNESS or not is_common):
+    is_seen, note = sys.stdout.isatty() and not json, ""
+    if related < LEAST_RELATEDNESS or not is_common:
         none = "no relation that relvec knows" if is_common else "no relation in common that relvec knows"
-        typer.echo(f"{title}: {none} (best guess {best.probability:.2f}: {sentence_of(best)})")
-        return
+        note = f"{title}: {none} (best guess {best.probability:.2f}: {sentence_of(best)})"
+        if is_seen:
+            typer.echo(note)
+            return
     shown = [each for each in found if each is best or each.probability >= SHOWN]
     rows = [[sentence_of(each), each.relation, f"{each.probability:.2f}", _examples(each.examples)] for each in shown]
-    show(json, value, Table(["in words", "relation", "probability", "as in"], rows, title))
+    columns = ["in words", "relation", "probability", "as in"]
+    if not is_seen:  # lines are filtered by it
+        columns, rows = [*columns, "related"], [[*row, f"{related:.2f}"] for row in rows]
+    show(json, value, Table(columns, rows, title), note=note)
+
+
+def _is_file(text: str) -> bool:
+    """Whether this is a file of pairs, rather than a pair."""
+    with suppress(OSError):  # a pair may be longer than a file name can be
+        return text == "-" or kind_of(text) in TABLES or Path(text).is_file()
+    return False
 
 
 def _explain_file(

@@ -157,11 +157,11 @@ def export(
 ) -> None:
     """Write the pairs and vectors of an index. Pairs of a compressed index are encoded again."""
     from relvec.index import PairIndex, export_index, export_pairs
+    from relvec.index.building import check_export
     from relvec.io.files import check_place
-    from relvec.io.vectors import check_output
 
     is_pairs_alone = output.suffix.lower() == ".tsv"
-    (check_place if is_pairs_alone else check_output)(output)
+    (check_place if is_pairs_alone else check_export)(output)
     opened = PairIndex.load(index)
     if is_pairs_alone:
         export_pairs(opened, output)

@@ -121,6 +121,8 @@ def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def expanded(**options: Any) -> None:
+        if options.get("output") == "":  # it would mean the current folder
+            raise RelvecError("The output is empty, as an unset variable of the shell is; give it a name.")
         for name, group in groups.items():
             given = {option.name: options.pop(option.name) for option in _options(group)}
             if hasattr(group, "model_fields"):

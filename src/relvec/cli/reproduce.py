@@ -74,11 +74,12 @@ def reproduce(
     if chosen.profile(profile).needs_gpu and not checks.has_gpu():
         machine, speed = f"on a {estimates.REFERENCE_GPU}", estimates.REFERENCE_SPEED
     costs = [estimates.estimate(step, speed) for step in steps]
+    missing = list(checks.problems(steps, chosen.profile(profile), inputs, data_dir))
     if dry_run:
-        show(json, _plan_json(steps, costs, left_out), *_plan_tables(steps, costs, left_out, machine))
-    found = list(checks.problems(steps, chosen.profile(profile), inputs, data_dir))
-    if found:
-        raise RelvecError(" ".join(found))
+        told = _plan_json(steps, costs, left_out) | {"missing": missing}
+        show(json, told, *_plan_tables(steps, costs, left_out, machine))
+    if missing:
+        raise RelvecError("\n".join(missing))
     if dry_run:
         return
     job, data = "reproduce", data_folder(data_dir)

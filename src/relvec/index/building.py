@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from relvec.bulk.manifest import Manifest
+from relvec.errors import RelvecError
 from relvec.index import storage
 from relvec.index.kinds import check_kind
 from relvec.index.pair_index import PairIndex
@@ -16,7 +17,7 @@ from relvec.index.vector_store import VectorRows, VectorStore
 from relvec.index.vocabulary import PairVocabulary, distinct_pairs
 from relvec.io.files import checksum
 from relvec.io.tables import tsv_cell
-from relvec.io.vectors import check_output, read_pair_file, write_pair_file
+from relvec.io.vectors import FORMATS, check_output, read_pair_file, write_pair_file
 from relvec.model.cached_vectors import ModelVectors, Prepared, embed_to_file
 from relvec.model.model_check import ModelCheck, check_same_model
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
@@ -154,14 +155,22 @@ def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = 
     >>> Path("vectors.txt").read_text().split()[:3]
     ['1', '16', 'ice_cream__cone']
     """
+    check_export(Path(path))
     pairs, columns = index.pairs.pairs(), {"relation": index.pairs.all_relations()}
     if not index.is_exact and model is not None:
         index.check_model(model)
         embed_to_file(model, pairs, path, columns=columns, normalize=True, truncate=True)
         return
-    check_output(Path(path))
     with writing(path), written_once(path) as partial:
         write_pair_file(partial, pairs, index.vectors, columns)
+
+
+def check_export(path: Path) -> None:
+    """Refuse a file that cannot be written, or that has no place for pairs: asked before anything is encoded."""
+    endings = [ending for ending in FORMATS if ending != ".npy"]
+    if path.suffix.lower() not in endings:
+        raise RelvecError(f"{path.name} is no file for pairs with their vectors; end its name in {', '.join(endings)}.")
+    check_output(path)
 
 
 def export_pairs(index: PairIndex, path: str | Path) -> None:

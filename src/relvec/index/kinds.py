@@ -42,7 +42,8 @@ class Kind:
         least = 1 if self.is_exact else max(256, dim)
         if pairs < least:
             needed = f"needs at least {least:,} pairs, not {pairs:,}"
-            raise RelvecError(f"A {self.name} index of {dim} dimensions {needed}; choose flat.")
+            article = "An" if self.name[0] in "aeiou" else "A"
+            raise RelvecError(f"{article} {self.name} index of {dim} dimensions {needed}; choose flat.")
 
 
 def _rabitq(dim: int, pairs: int) -> Any:

@@ -20,7 +20,7 @@ from relvec.model.cached_vectors import ModelVectors
 from relvec.model.model_check import ModelCheck
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.pairs import Pair, Prototype, Relation, as_pairs, as_relation, as_relations, is_single
-from relvec.similarity import Vectors, cosine
+from relvec.similarity import Vectors, check_top, cosine
 
 RERANKED = 32
 CANDIDATES = 1000
@@ -267,6 +267,9 @@ class PairIndex:
         >>> [neighbour.pair for of_query in found for neighbour in of_query]
         [('cup', 'tea'), ('cats', 'dogs')]
         """
+        check_top(k)
+        if rerank and rerank < k:
+            raise RelvecError(f"The best {k} are not among {rerank} candidates; rerank {k} or more, or 0 for none.")
         asked = as_relations(queries)
         if not asked:
             return []

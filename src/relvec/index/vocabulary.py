@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError, in_one_sentence
+from relvec.errors import RelvecError, counted, in_one_sentence
 from relvec.io.word2vec import UNREADABLE
 from relvec.pairs import Pair, as_pairs, as_word
 
@@ -146,7 +146,8 @@ def distinct_pairs(pairs: Any, relations: Sequence[str] | None = None) -> tuple[
     listed = as_pairs(pairs)
     names = [""] * len(listed) if relations is None else list(relations)
     if len(names) != len(listed):
-        raise RelvecError(f"There are {len(names)} relations for {len(listed)} pairs; give one for each.")
+        given = f"{counted(len(names), 'relation')} for {counted(len(listed), 'pair')}"
+        raise RelvecError(f"Given are {given}; give one for each.")
     for pair, name in zip(listed, names, strict=True):
         found[pair] = found.get(pair) or name
     return list(found), list(found.values())

@@ -28,7 +28,13 @@ def median_cosine(model: RelBERT, pairs: Sequence[Pair], vectors: Vectors) -> fl
 
 
 def check_same_model(
-    model: RelBERT, pairs: Sequence[Pair], vectors: Vectors, what: str, *, least: float = ALIKE
+    model: RelBERT,
+    pairs: Sequence[Pair],
+    vectors: Vectors,
+    what: str,
+    *,
+    least: float = ALIKE,
+    made_by: "ModelCheck | None" = None,
 ) -> None:
     """Refuse a model that gives the pairs other vectors; `what` holds the known ones."""
     alike = median_cosine(model, pairs, vectors)
@@ -36,6 +42,10 @@ def check_same_model(
         seen = f"cosine {alike:.4f} on {len(pairs)} pairs"
         if vectors.shape[1] != model.dim:
             seen = f"{vectors.shape[1]} dimensions where it makes {model.dim}"
+        elif made_by and made_by.model == model.name:
+            problem = f"{what} holds vectors that {model.name} made with another precision, prompt or weights ({seen})"
+            fix = f"try --dtype {made_by.made_as}" if made_by.made_as else "load it as it was then"
+            raise RelvecError(f"{problem}; {fix}, or encode the pairs again with the model as it is now.")
         raise RelvecError(
             f"{what} holds vectors of another model than {model.name} ({seen}); "
             "use the model that made them, with its own prompt and pooling, or encode the pairs again with this one."
@@ -50,7 +60,7 @@ class ModelCheck(Settings):
     >>> made_by.check(RelBERT.from_pretrained(tiny_model))
     >>> made_by.check(RelBERT.from_pretrained(tiny_model, pooling="mask"))
     Traceback (most recent call last):
-    relvec.errors.RelvecError: The index of tiny-roberta holds vectors of another model than ...
+    relvec.errors.RelvecError: The index of tiny-roberta holds vectors that tiny-roberta made with another ...
     """
 
     model: str
@@ -74,9 +84,15 @@ class ModelCheck(Settings):
         """The unit vectors of `PROBES` by that model."""
         return _decoded(self.probes)
 
+    @property
+    def made_as(self) -> str:
+        """The dtype of the model that made the vectors, where it is known; a fingerprint tells int8 alone."""
+        return "int8" if self.fingerprint.endswith("-int8") else ""
+
     def check(self, model: RelBERT, what: str = "") -> None:
         """Refuse a model whose vectors are others; `what` holds the vectors, by default an index."""
-        check_same_model(model, PROBES, self.vectors, what or f"The index of {self.model}")
+        holder = what or f"The index of {self.model}"
+        check_same_model(model, PROBES, self.vectors, holder, made_by=self)
 
 
 def _decoded(probes: str) -> Vectors:

@@ -20,7 +20,7 @@ from relvec.pooling import check_pooling
 from relvec.progress import progress_bar
 from relvec.prompts import Template, TokenizedTemplate
 from relvec.prompts.tokenized import PromptTokenizer
-from relvec.similarity import Ranked, Scoring, Solution, Vectors, check_scoring, cosine, normalized, ranked
+from relvec.similarity import Ranked, Scoring, Solution, Vectors, check_scoring, check_top, cosine, normalized, ranked
 
 if TYPE_CHECKING:
     from relvec.model.stored import StoredModel
@@ -103,14 +103,13 @@ class RelBERT(ABC):
         for candidate in candidates(
             cls.backend or backend, few_pairs and is_free, stored.kind, dtype, to_serve=to_serve and is_free
         ):
+            kind = candidate.load()
+            if not issubclass(kind, cls):
+                raise no_encoder(stored.name)
             try:
-                opened = candidate.load().open(stored, template=template, pooling=pooling, device=device, dtype=dtype)
+                return kind.open(stored, template=template, pooling=pooling, device=device, dtype=dtype)
             except UnsupportedModelError as error:
                 reason = str(error)
-                continue
-            if not isinstance(opened, cls):
-                raise RelvecError(f"{stored.name} is a static model, which cannot be trained; take another model.")
-            return opened
         fix = "use the torch backend (pip install 'relvec[torch]')"
         raise RelvecError(f"The {candidate.name} backend cannot open {stored.name} ({reason}); {fix}.")
 
@@ -294,6 +293,7 @@ class RelBERT(ABC):
         Each has a name, a sentence with the pair in it, a probability and examples. What is left to a sum of 1 is the
         probability of other relations of the catalogue, and of none.
         """
+        check_top(top)
         pairs = [as_relation(query)] if is_single(query) else as_relations(query)
         if len(pairs) > 1:
             return self.catalogue.in_common(self.encode(pairs, truncate=truncate), top)
@@ -362,6 +362,11 @@ class RelBERT(ABC):
         directions = [vectors[start : start + size] for start in range(0, len(vectors), size)]
         scores = [cosine(direction[:1], direction[1:])[0] for direction in directions]
         return scores[-1] if wanted == "reverse" else np.mean(scores, axis=0)
+
+
+def no_encoder(name: str) -> RelvecError:
+    """What to say of a static model where an encoder is needed."""
+    return RelvecError(f"{name} is a static model, with no encoder to train, merge or export; take another model.")
 
 
 class PromptedRelBERT(RelBERT):

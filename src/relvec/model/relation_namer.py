@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, counted
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.catalogues import encoded_texts, with_texts
@@ -17,7 +17,7 @@ from relvec.naming.calibration import softmax
 from relvec.naming.catalogue import Catalogue, Explanation, NamedRelation, Prototypes
 from relvec.naming.relation_space import means_of
 from relvec.pairs import Pair, as_pairs
-from relvec.similarity import Vectors
+from relvec.similarity import Vectors, check_top
 
 EXAMPLES = 5
 TEXT_SHARPNESS = 0.1
@@ -42,7 +42,8 @@ class RelationNamer:
         """Learn the relations of pairs X from their labels y, and those that have definitions only."""
         pairs, labels = as_pairs(X), [str(label) for label in y]
         if len(pairs) != len(labels):
-            raise RelvecError(f"There are {len(pairs)} pairs and {len(labels)} labels; give each pair its label.")
+            given = f"{counted(len(pairs), 'pair')} and {counted(len(labels), 'label')}"
+            raise RelvecError(f"Given are {given}; give each pair its label.")
         definitions = dict(self.definitions or {})
         names = sorted({*labels, *definitions})
         if not names:
@@ -69,11 +70,12 @@ class RelationNamer:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest relation of each pair."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)  # first, or it would not be told that there is no fit yet
+        return self.classes_[best]
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
         """The probability of each relation, in the order of `classes_`, for pairs known to stand in one of them."""
-        catalogue = self.catalogue_
+        catalogue = self._fitted()
         points = catalogue.space(self._encoded(as_pairs(X)))
         scores = catalogue.prototypes.log_likelihoods(points, catalogue.space.between)
         forward = np.flatnonzero(~catalogue.prototypes.is_reversed)
@@ -86,8 +88,9 @@ class RelationNamer:
 
     def explain(self, X: Any, *, top: int = 1) -> list[list[Explanation]]:
         """The best relations of each pair, also those that hold the other way round."""
-        pairs = as_pairs(X)
-        return list(self.catalogue_.explain(pairs, self._encoded(pairs), top))
+        check_top(top)
+        catalogue, pairs = self._fitted(), as_pairs(X)
+        return list(catalogue.explain(pairs, self._encoded(pairs), top))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         return {"model": self.model, "definitions": self.definitions}
@@ -96,6 +99,11 @@ class RelationNamer:
         for name, value in parameters.items():
             setattr(self, name, value)
         return self
+
+    def _fitted(self) -> Catalogue:
+        if not hasattr(self, "catalogue_"):
+            raise RelvecError("This RelationNamer knows no relation yet; fit it first.")
+        return self.catalogue_
 
     def _encoded(self, pairs: Sequence[Pair]) -> Vectors:
         return self._vectors.vectors(pairs)[0]

@@ -110,6 +110,8 @@ def _check_fit(adapters: Sequence[Path], base: Path) -> None:
 
 def _fewer_layers(config: dict[str, Any], count: int) -> dict[str, Any]:
     """The settings of a configuration with so many layers; the weights of the others are then not loaded."""
+    if count < 0:
+        raise RelvecError(f"A base of {count} layers is impossible; keep 1 or more, or 0 for all.")
     name = next((each for each in LAYER_COUNTS if each in config), None)
     if name is None:
         raise RelvecError(f"The layers of {config.get('model_type')} cannot be told apart; keep all (layers 0).")

@@ -15,11 +15,12 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from relvec.errors import RelvecError
+from relvec.model.backends import STATIC_KIND
 from relvec.model.card import model_card
 from relvec.model.loading import load_config, load_tokenizer, load_weights, pick_device, token_limit
 from relvec.model.merging import merge_adapter
 from relvec.model.quantization import INT8_WEIGHTS, quantized_tensors
-from relvec.model.relation_model import BATCH_SIZE, PromptedRelBERT, RelBERT, batches_by_length
+from relvec.model.relation_model import BATCH_SIZE, PromptedRelBERT, RelBERT, batches_by_length, no_encoder
 from relvec.model.saving import check_finite, model_written, save_encoder, save_tokenizer
 from relvec.model.stored import StoredModel
 from relvec.model.token_tree import token_trees, tree_inputs
@@ -96,6 +97,8 @@ class TorchRelBERT(PromptedRelBERT):
     @classmethod
     def of(cls, model: RelBERT) -> "TorchRelBERT":
         """The model itself, if its weights are torch's and can be trained."""
+        if model.kind == STATIC_KIND:
+            raise no_encoder(model.name)
         if not isinstance(model, TorchRelBERT):
             raise RelvecError(f"The {model.backend} backend only encodes; load {model.name} with backend='torch'.")
         return model

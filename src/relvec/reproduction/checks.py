@@ -23,9 +23,10 @@ def problems(
         if not expanded(path).exists():
             yield f"There is no {path} for --input {name}; check the path."
     models = dict.fromkeys(str(step.values[key]) for step in steps for key in ("base", "lm") if key in step.values)
-    if missing := [model for model in models if not _is_available(model)]:
-        reason = "the network is switched off" if offline() else "the hub does not answer"
-        yield f"Not here, and {reason}: {', '.join(missing)}; go where the hub is, or give a folder by --base."
+    reason = "the network is switched off" if offline() else "the hub does not answer"
+    for model in models:
+        if not _is_available(model):
+            yield f"Not here, and {reason}: {model}; go where the hub is, or give a folder by --base."
     yield from _missing_data(dict.fromkeys(name for step in steps for name in step.pattern.data), data_dir)
 
 

@@ -115,7 +115,7 @@ def test_a_folder_without_a_test_part_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "mine/train.jsonl", ROWS)
     with pytest.raises(RelvecError, match=r"mine holds no test file; have one such as test\.jsonl"):
         load_labelled(str(tmp_path / "mine"))
-    with pytest.raises(RelvecError, match=r"train\.jsonl holds no train file"):
+    with pytest.raises(RelvecError, match=r"train\.jsonl is a file; give a folder with a train and a test file"):
         load_labelled(str(tmp_path / "mine/train.jsonl"))
     write(tmp_path / "mine/test.jsonl", ROWS)
     write(tmp_path / "mine/test.csv", "head,tail,relation\noak,tree,HYPER\n")
@@ -143,7 +143,8 @@ def test_a_label_that_nothing_teaches_is_refused_by_file_and_line(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("name", "advice"), [("blees", "did you mean 'bless'"), ("nothing like it", "a file or a folder")]
+    ("name", "advice"),
+    [("blees", "did you mean 'bless'"), ("nothing like it", "or give a folder with a train")],
 )
 def test_an_unknown_dataset_is_refused(name: str, advice: str) -> None:
     with pytest.raises(RelvecError, match=f"There is no classification benchmark {name}; .*{advice}"):

@@ -206,18 +206,22 @@ def find_files(
 ) -> dict[Part, Path]:
     """The files of those parts that there are: of a benchmark by name, or of the user's own.
 
-    The user gives a file, a folder with files such as train.jsonl and test.csv, or the name of a table below the data
-    folder, such as `scan` for `mapping/scan.jsonl`.
+    The user gives a file (not for classification), a folder with files such as train.jsonl and test.csv, or the name
+    of a table below the data folder, such as `scan` for `mapping/scan.jsonl`.
     """
     known = benchmarks_of(task)
     if name in known:
         return {part: known[name].file(part, data_dir) for part in parts if part in known[name].counts}
     own = {file.name.partition(".")[0]: file for file in _tables((data_folder(data_dir) or Path()) / task)}
     place = expanded(name) if expanded(name).exists() else own.get(name)
+    is_split = task == "classification"
+    form = "a folder with a train and a test file" if is_split else "a file or a folder"
     if place is None:
-        otherwise = f"known are {', '.join(known)}, or give a file or a folder"
+        otherwise = f"known are {', '.join(known)}, or give {form}"
         advice = did_you_mean(name, [*known, *own], otherwise=otherwise)
         raise RelvecError(f"There is no {task} benchmark {name}; {advice}.")
+    if place.is_file() and is_split:
+        raise RelvecError(f"{place} is a file; give {form}, such as train.jsonl and test.csv.")
     tables = _tables(place)
     found = {part: [file for file in tables if part_of(file) == part] for part in parts}
     if place.is_file():
