@@ -1,5 +1,6 @@
 """A bulk job: find the files, cut them into parts, have them encoded, keep the manifest."""
 
+import fnmatch
 import hashlib
 import json
 import time
@@ -8,14 +9,14 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from relvec.bulk.manifest import ERRORS, MANIFEST, SHARDS, JobHeader, Manifest, holds_shards
+from relvec.bulk.manifest import ERRORS, MANIFEST, SHARDS, JobHeader, Manifest
 from relvec.bulk.parts import count_rows, split_into_parts
 from relvec.bulk.runners import RUNNERS
 from relvec.bulk.shards import Task
 from relvec.errors import RelvecError, one_of
-from relvec.io.addresses import find_files, is_remote, size_of, version_of
+from relvec.io.addresses import find_files, is_remote, names_in, size_of, version_of
 from relvec.io.files import expanded
-from relvec.io.tables import TABLES, kind_of, pyarrow
+from relvec.io.tables import pyarrow
 from relvec.model.model_check import ModelCheck
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.progress import progress_bar
@@ -72,7 +73,6 @@ def embed_files(
     pyarrow()
     given = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     folder = str(output).rstrip("/") if is_remote(str(output)) else str(expanded(output))
-    _check_folders(given)
     files = find_files(map(str, given), folder)
     sizes = [(file, count_rows(file)) for file in files]
     parts = split_into_parts(sizes, shards)
@@ -126,16 +126,9 @@ def embed_files(
     )
 
 
-def _check_folders(given: Iterable[str | Path]) -> None:
-    for address in given:
-        place = expanded(address)
-        if place.is_dir() and not any(kind_of(file) in TABLES for file in place.rglob("*")):
-            raise RelvecError(f"The folder {address} holds no table; give one with files such as pairs.csv.")
-
-
 def _manifest_to_resume(folder: str, header: JobHeader, model: RelBERT) -> Manifest:
     """The manifest to resume: the folder's own if it is of this job, else a new one where no shard is."""
-    has_shards = holds_shards(folder)
+    has_shards = bool(fnmatch.filter(names_in(folder), SHARDS))
     found = Manifest.read(folder) if size_of(f"{folder}/{MANIFEST}") >= 0 else None
     if has_shards and not found:
         problem = f"{folder} holds {SHARDS}, but no {MANIFEST} that says which job made them"

@@ -8,15 +8,12 @@ has it, and so a job resumes after any kill, whoever encoded its shards.
 import json
 import time
 from collections.abc import Iterable
-from fnmatch import fnmatch
-from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
 from relvec.errors import RelvecError, in_one_sentence
-from relvec.io.addresses import filesystem, read_whole, size_of, write_whole
-from relvec.io.files import reading
+from relvec.io.addresses import read_whole, size_of, write_whole
 from relvec.model.model_check import ModelCheck
 from relvec.settings import DAMAGE, Settings, sealed, unsealed_lines
 
@@ -124,19 +121,6 @@ class Manifest:
         write_whole(f"{self.folder}/{MANIFEST}", _lines(sealed(entry.as_dict()) for entry in entries))
         self._saved = time.monotonic()
         self._seconds = self._saved - start
-
-
-def holds_shards(folder: str) -> bool:
-    """Whether a folder has files named as shards are, of whichever job.
-
-    >>> write_whole("part-00000.parquet", b"")
-    >>> holds_shards("."), holds_shards("nowhere")
-    (True, False)
-    """
-    with reading(folder):
-        files, path = filesystem(folder)
-        names = files.ls(path, detail=False) if files.isdir(path) else []
-    return any(fnmatch(PurePosixPath(name).name, SHARDS) for name in names)
 
 
 def _lines(entries: Iterable[Any]) -> bytes:

@@ -74,7 +74,8 @@ def find_files(given: Iterable[str], output: str) -> list[str]:
     found: dict[str, None] = {}
     for address in given:
         with _reading(address) as (files, path):
-            if files.isdir(path):
+            is_folder = files.isdir(path)
+            if is_folder:
                 own = PurePosixPath(files._strip_protocol(output))
                 tables = [each for each in files.find(path) if kind_of(each) in TABLES]
                 listed = [each for each in tables if PurePosixPath(each).parent != own]
@@ -82,6 +83,8 @@ def find_files(given: Iterable[str], output: str) -> list[str]:
                     raise RelvecError(f"All tables of {address} lie in the output itself; choose another output.")
             else:
                 listed = [path] if files.exists(path) else files.glob(path)
+        if not listed and is_folder:
+            raise RelvecError(f"The folder {address} holds no table; give one with files such as pairs.csv.")
         if not listed:
             raise RelvecError(f"There is no file {address}; check the path.")
         found.update(dict.fromkeys(_named(address, path, each, files) for each in sorted(listed)))
@@ -93,6 +96,18 @@ def _named(address: str, path: str, found: str, files: Any) -> str:
     if is_remote(address):
         return str(files.unstrip_protocol(found))
     return found if Path(path).is_absolute() else os.path.relpath(found)
+
+
+def names_in(folder: str) -> list[str]:
+    """What lies in a folder; nothing, if it is not there.
+
+    >>> Path("notes.md").touch()
+    >>> names_in("."), names_in("nowhere")
+    (['notes.md'], [])
+    """
+    with _reading(folder) as (files, path):
+        found = files.ls(path, detail=False) if files.isdir(path) else []
+    return [PurePosixPath(each).name for each in found]
 
 
 def size_of(address: str) -> int:
