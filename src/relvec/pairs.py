@@ -1,5 +1,6 @@
 """Word pairs: what counts as one, and lists, arrays and tables of them."""
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ Pair = tuple[str, str]
 HEAD_COLUMNS = ("head", "h", "subj", "subject", "source", "from", "word1")
 MOST_CHARACTERS = 10_000
 TAIL_COLUMNS = ("tail", "t", "obj", "object", "target", "to", "word2")
+
+_BETWEEN_PARTS = re.compile(r"[\s_-]+")
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,15 @@ def as_word(word: Any, where: str = "") -> str:
     if problem:
         raise RelvecError(f"{where}{problem}.")
     return cleaned
+
+
+def parts_of(word: str) -> list[str]:
+    """The parts of a word that is written with spaces, hyphens or underscores.
+
+    >>> parts_of("ice cream"), parts_of("brass_instrument"), parts_of("self-made")
+    (['ice', 'cream'], ['brass', 'instrument'], ['self', 'made'])
+    """
+    return [part for part in _BETWEEN_PARTS.split(word) if part]
 
 
 def as_pair(pair: Any, where: str = "") -> Pair:

@@ -150,7 +150,7 @@ def test_bad_rows_are_told_with_file_and_row(embed: Callable[..., Summary], tmp_
     assert (done.rows, done.errors) == (2, 3)
     assert [(row["file"], row["row"]) for row in told] == [(str(bad), 3), (str(bad), 4), (str(bad), 5)]
     assert "is empty" in told[0]["problem"]
-    assert "1 columns where 2" in told[1]["problem"]
+    assert "1 column where 2" in told[1]["problem"]
     assert "tokens where the model takes" in told[2]["problem"]
     assert embed(bad, "cut", truncate=True).rows == 3
     for folder in ("strict", "vectors"):  # also where all else is done

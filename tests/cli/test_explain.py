@@ -154,6 +154,7 @@ def test_pairs_are_found_for_a_relation_in_words(relvec: Relvec, tiny_folder: Pa
     assert "understood as country-to-currency" in relvec(*command).err
     only = json.loads(relvec(*command, "--words", "knife,tea", "--json").out)["pairs"]
     assert sorted(pair["pair"] for pair in only) == ["cook:knife", "cup:tea"]
+    assert "no pair of the index has one of the words" in relvec(*command, "--words", "qqq").err
 
 
 def test_pairs_are_found_in_an_index_at_any_address(refused: Refused, tiny_folder: Path) -> None:

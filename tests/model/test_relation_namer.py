@@ -51,6 +51,8 @@ def test_what_nothing_can_be_learned_from_is_refused(model: RelBERT) -> None:
         RelationNamer(model).fit(PAIRS[:2], ["capital"])
     with pytest.raises(RelvecError, match="no relation to learn"):
         RelationNamer(model).fit()
+    with pytest.raises(RelvecError, match="'a tool' does not say which words are related; write X and Y"):
+        RelationNamer(model, definitions={"tool": "a tool"}).fit()
 
 
 def test_nothing_is_named_before_fit(model: RelBERT) -> None:

@@ -12,9 +12,9 @@ from relvec.baselines.baseline import FACTS, Baseline, Context
 from relvec.baselines.pair_vectors import PairTable, title_of
 from relvec.errors import one_of
 from relvec.evaluation.systems import System, vector_system
-from relvec.io.word2vec import Vector, parts_of, read_vectors, spellings
+from relvec.io.word2vec import Vector, read_vectors, spellings
 from relvec.model.cached_vectors import Known, PairVectors
-from relvec.pairs import Pair
+from relvec.pairs import Pair, parts_of
 from relvec.settings import Settings, setting
 from relvec.similarity import Vectors
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from relvec.cli.evaluate import DtypeOption, GridOption, Runs, typed_command
-from relvec.cli.options import DataDir, Encoder, Jobs, Json, SeedOption, with_shared_options
+from relvec.cli.options import DataDir, Encoder, Jobs, Json, SeedOption, output_option, with_shared_options
 from relvec.cli.output import Table, show
 from relvec.errors import RelvecError, counted, needed_for, one_of
 
@@ -16,7 +16,7 @@ app = typer.Typer(help="Analyse a model: an unseen category, a map of its vector
 @app.command("unseen-category")
 def unseen(
     category: Annotated[str, typer.Option(help="The category to train without; in SemEval, 1 is Class Inclusion.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for both models.")],
+    output: Annotated[Path, output_option("The folder for both models.")],
     config: Annotated[Path | None, typer.Option(help="The recipe file (TOML) of both models.")] = None,
     dataset: Annotated[
         list[str] | None,
@@ -50,7 +50,7 @@ def unseen(
 @app.command("map")
 @with_shared_options
 def draw_relation_map(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The picture: .svg or .png; a .csv goes beside it.")],
+    output: Annotated[Path, output_option("The picture: .svg or .png; a .csv goes beside it.")],
     *,
     data: Annotated[
         str, typer.Option(help="Training data by name or path, or a classification dataset by name.")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from relvec.cli.options import BackendOption, DryRun, Dtype, Run, with_shared_options
+from relvec.cli.options import BackendOption, DryRun, Dtype, Run, output_option, with_shared_options
 from relvec.cli.output import plan_table, show
 from relvec.distillation.pool import Sources
 from relvec.distillation.settings import DistillationSettings
@@ -14,7 +14,7 @@ from relvec.hub.catalogue import DEFAULT_MODEL
 
 @with_shared_options
 def distill(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the student.")],
+    output: Annotated[Path, output_option("The folder of the student.")],
     teacher: Annotated[str, typer.Option(help="The model to learn from: a name, a folder or a hub id.")] = (
         DEFAULT_MODEL
     ),

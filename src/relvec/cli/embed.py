@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import FEW, BatchEncoder, Json, start_quickly, with_shared_options
+from relvec.cli.options import FEW, BatchEncoder, Json, output_option, start_quickly, with_shared_options
 from relvec.cli.output import facts_table, show
 from relvec.errors import RelvecError, counted
 from relvec.io.tables import read_pairs_and_columns
@@ -43,10 +43,9 @@ def embed(
     ],
     output: Annotated[
         str,
-        typer.Option(
-            "--output",
-            "-o",
-            help="The file to write: .npz, .npy, .jsonl, .parquet, .txt or .bin; another name is a folder of shards.",
+        output_option(
+            "The file to write: .npz, .npy, .jsonl, .parquet, .txt or .bin; another name is a folder of shards.",
+            str,
         ),
     ],
     *,

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.options import FEW, BatchEncoder, Encoder, Index, Json, start_quickly, with_shared_options
+from relvec.cli.options import (
+    FEW,
+    BatchEncoder,
+    Encoder,
+    Index,
+    Json,
+    output_option,
+    start_quickly,
+    with_shared_options,
+)
 from relvec.cli.output import Table, pair_json, show
 from relvec.errors import RelvecError
 from relvec.io.tables import TABLES, kind_of, read_pairs, tsv_cell
@@ -39,9 +48,7 @@ def explain(
         list[str], typer.Argument(help="A pair as head:tail, several, or one file of pairs (- for stdin).")
     ],
     *,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The .tsv file to write for a file of pairs.")
-    ] = None,
+    output: Annotated[Path | None, output_option("The .tsv file to write for a file of pairs.")] = None,
     top: Annotated[
         int | None, typer.Option("--top", "-k", min=1, help="How many relations of a pair; by default 3, for a file 1.")
     ] = None,
@@ -223,6 +230,8 @@ def find(
     pairs = [{**pair_json(pair), "probability": score, "sentence": said} for pair, score, said in found]
     rows = [[":".join(pair), f"{score:.2f}", said] for pair, score, said in found]
     note = f"understood as {', '.join(each['relation'] for each in meant)}"
+    if not pairs:
+        note += "; no pair of the index has one of the words"
     value = {"definition": definition, "relations": meant, "pairs": pairs}
     show(json, value, Table(["pair", "probability", "in words"], rows), note=note)
 

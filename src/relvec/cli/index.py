@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.options import FEW, BatchEncoder, Encoder, Json, PairsFile, with_shared_options
+from relvec.cli.options import FEW, BatchEncoder, Encoder, Json, PairsFile, output_option, with_shared_options
 from relvec.cli.output import facts_table, show
 from relvec.errors import RelvecError, counted
 from relvec.hub.catalogue import DEFAULT_MODEL
@@ -22,7 +22,7 @@ app = typer.Typer(help="Build, change, import and export indexes of pairs.", no_
 ADDRESS = "milvus:FOLDER.db or milvus:http://host:19530/name for one in Milvus"
 Folder = Annotated[str, typer.Argument(help=f"The index folder; {ADDRESS}.")]
 AnyFolder = Annotated[str | None, typer.Argument(help=f"The index folder, by default the bundled one; {ADDRESS}.")]
-NewFolder = Annotated[str, typer.Option("--output", "-o", help=f"The index folder to write; {ADDRESS}.")]
+NewFolder = Annotated[str, output_option(f"The index folder to write; {ADDRESS}.", str)]
 KindOption = Annotated[str, typer.Option(help=f"auto, or one of {', '.join(KINDS)}.")]
 
 
@@ -147,9 +147,7 @@ def import_(
 def export(
     output: Annotated[
         Path,
-        typer.Option(
-            "--output", "-o", help="The file to write: .npz, .parquet, .jsonl, .txt, .bin; .tsv for the pairs alone."
-        ),
+        output_option("The file to write: .npz, .parquet, .jsonl, .txt, .bin; .tsv for the pairs alone."),
     ],
     index: AnyFolder = None,
     *,

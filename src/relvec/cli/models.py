@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from relvec.cli.options import Json
+from relvec.cli.options import Json, output_option
 from relvec.cli.output import Table, show
 from relvec.errors import RelvecError
 from relvec.hub.models import model_rows, resolve
@@ -50,7 +50,7 @@ def fetch(model: Annotated[str, typer.Argument(help="A model name or a hub id.")
 
 def merge(
     models: Annotated[list[str], typer.Argument(help="One or more models: names, folders or hub ids.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the new model.")],
+    output: Annotated[Path, output_option("The folder of the new model.")],
     lora: Annotated[
         int, typer.Option(min=0, help="Write an adapter of this rank over the base; 0 for plain weights.")
     ] = 0,
@@ -76,7 +76,7 @@ def merge(
 
 def export(
     model: Annotated[str, typer.Argument(help="A model: a name, a folder or a hub id.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
+    output: Annotated[Path, output_option("The folder to write.")],
     onnx: Annotated[bool, typer.Option("--onnx", help="Write a model.onnx for other programs.")] = False,
     int8: Annotated[bool, typer.Option("--int8", help="Weights of one byte: a quarter of the size.")] = False,
 ) -> None:

@@ -27,6 +27,17 @@ def check_device(device: str | None) -> str | None:
     return device
 
 
+def output_option(help: str, kind: type[str] | type[Path] = Path) -> Any:
+    """The option `--output` or `-o`, which may not be empty: that would mean the current folder."""
+
+    def given(output: str | Path) -> str | Path:
+        if output == "":
+            raise typer.BadParameter("it is empty, as an unset variable of the shell is; give it a name")
+        return kind(output)
+
+    return typer.Option("--output", "-o", parser=given, metavar="PATH", help=help)
+
+
 Model = Annotated[str, typer.Option("--model", "-m", help="A model name, a folder or a hub id.")]
 Device = Annotated[
     str | None, typer.Option(callback=check_device, help="cpu, cuda or mps; by default the fastest available.")
@@ -121,8 +132,6 @@ def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def expanded(**options: Any) -> None:
-        if options.get("output") == "":  # it would mean the current folder
-            raise RelvecError("The output is empty, as an unset variable of the shell is; give it a name.")
         for name, group in groups.items():
             given = {option.name: options.pop(option.name) for option in _options(group)}
             if hasattr(group, "model_fields"):

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from relvec.cli.options import Run, with_shared_options
+from relvec.cli.options import Run, output_option, with_shared_options
 from relvec.cli.output import Table, facts_table, show
 from relvec.io.files import expanded
 from relvec.learned_prompts.settings import AnySettings, AutoPromptSettings, PromptSettings, PTuningSettings, Subject
@@ -15,7 +15,7 @@ from relvec.prompts.learned import Lengths, PromptResult, parse_grid
 app = typer.Typer(help="Choose a manual template, or learn a prompt.", no_args_is_help=True)
 
 LengthsOption = Annotated[str, typer.Option("--lengths", help="Triggers before, between and after the two words.")]
-Output = Annotated[Path, typer.Option("--output", "-o", help="The folder for the prompt; `relvec train` takes it.")]
+Output = Annotated[Path, output_option("The folder for the prompt; `relvec train` takes it.")]
 
 
 @app.command()
@@ -60,9 +60,7 @@ def ptuning(
 @with_shared_options
 def search(
     *,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the prompts, one folder each.")] = Path(
-        "prompts"
-    ),
+    output: Annotated[Path, output_option("The folder for the prompts, one folder each.")] = Path("prompts"),
     method: Annotated[str, typer.Option(help="autoprompt or ptuning.")] = "autoprompt",
     subject: Subject,
     lengths: Annotated[str, typer.Option("--lengths", help="Three numbers or ranges.")] = "8-9,1-2,1-2",

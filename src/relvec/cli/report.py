@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import Json
+from relvec.cli.options import Json, output_option
 from relvec.cli.output import Table, show
 from relvec.errors import needed_for
 
 
 def report(
     runs: Annotated[Path, typer.Option(help="The folder in which `relvec evaluate` kept its results.")] = Path("runs"),
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the report.")] = Path("report"),
+    output: Annotated[Path, output_option("The folder of the report.")] = Path("report"),
     no_figures: Annotated[bool, typer.Option("--no-figures", help="Write tables only.")] = False,
     json: Json = False,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.options import DataDir, DryRun, Json, SeedOption
+from relvec.cli.options import DataDir, DryRun, Json, SeedOption, output_option
 from relvec.cli.output import Table, show
 from relvec.errors import RelvecError, needed_for
 from relvec.io.files import data_folder, written_whole
@@ -29,9 +29,7 @@ _GIGABYTE = 1e9
 
 
 def reproduce(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder for models, records and the report.")
-    ] = Path("paper"),
+    output: Annotated[Path, output_option("The folder for models, records and the report.")] = Path("paper"),
     only: Annotated[list[str] | None, typer.Option(help='A table, such as "table 2"; may be repeated.')] = None,
     base: Annotated[
         list[str] | None, typer.Option(help="A language model in place of the paper's three; may be repeated.")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import create_model
 
-from relvec.cli.options import DataDir, DryRun, Json, with_shared_options
+from relvec.cli.options import DataDir, DryRun, Json, output_option, with_shared_options
 from relvec.cli.output import Table, plan_table, show
 from relvec.errors import needed_for
 from relvec.settings import Settings, named_values
@@ -24,7 +24,7 @@ Shown = create_model("Shown", __base__=Settings, **_FIELDS)
 
 @with_shared_options
 def train(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the trained model.")] = Path("my-model"),
+    output: Annotated[Path, output_option("The folder of the trained model.")] = Path("my-model"),
     config: Annotated[Path | None, typer.Option(help="A recipe file (TOML); options below change it.")] = None,
     *,
     shown: Shown,  # type: ignore[valid-type]

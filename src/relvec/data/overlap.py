@@ -1,6 +1,5 @@
 """Training pairs that are tested on too (a fair evaluation has none), and what else is wrong with a dataset."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -11,9 +10,7 @@ from relvec.data.rated import Problem, RatedRelation, has_training_positives, pr
 from relvec.errors import RelvecError, needed_for
 from relvec.io.files import data_folder, expanded
 from relvec.io.tables import read_rows
-from relvec.pairs import Pair
-
-_BETWEEN_PARTS = re.compile(r"[\s_-]+")
+from relvec.pairs import Pair, parts_of
 
 
 def unordered(pair: Pair) -> Pair:
@@ -40,7 +37,7 @@ def inflected(pair: Pair) -> Pair:
 def _stem(word: str) -> str:
     with needed_for("The comparison with the benchmarks"):
         from snowballstemmer import stemmer
-    return str(stemmer("english").stemWord(_BETWEEN_PARTS.sub("", word.lower())))
+    return str(stemmer("english").stemWord("".join(parts_of(word.lower()))))
 
 
 def benchmark_folder(data_dir: str | Path | None) -> Path:

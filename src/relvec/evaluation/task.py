@@ -108,19 +108,19 @@ def evaluate(
     model: str | Path | RelBERT | System,
     task: str = "analogy",
     *,
-    datasets: Sequence[str] = (),
+    datasets: str | Sequence[str] = (),
     data_dir: str | Path | None = None,
     runs: str | Path | None = None,
     **settings: Any,
 ) -> list[Record]:
     """Score a model (or a system such as a baseline) on a task: one record for each dataset.
 
-    `datasets` are names or paths, by default all that the task has. `settings` are those of the task, such as
-    `scoring="bidirectional"` for analogy questions or `seed=1` for classification. Records are kept in the folder
-    `runs` if one is given.
+    `datasets` is a name or a path, or several, by default all that the task has. `settings` are those of the task,
+    such as `scoring="bidirectional"` for analogy questions or `seed=1` for classification. Records are kept in the
+    folder `runs` if one is given.
 
     >>> _ = Path("mine.jsonl").write_text('{"stem": ["a", "b"], "choice": [["c", "d"], ["a", "b"]], "answer": 1}')
-    >>> (record,) = evaluate(tiny_model, "analogy", datasets=["mine.jsonl"], scoring="bidirectional")
+    >>> (record,) = evaluate(tiny_model, "analogy", datasets="mine.jsonl", scoring="bidirectional")
     >>> record.metrics["accuracy"]
     100.0
     """
@@ -129,7 +129,7 @@ def evaluate(
     for each in settings:
         one_of(f"setting of {task}", each, [field.name for field in fields(kind)])
     chosen = kind(**settings)
-    data = chosen.load(datasets, data_dir)
+    data = chosen.load([datasets] if isinstance(datasets, str) else datasets, data_dir)
     if isinstance(model, str | Path):
         system = model_system(str(model))
     else:

@@ -1,16 +1,15 @@
 """Pairs of an index for a relation that is said in words."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from relvec.errors import RelvecError
 from relvec.index.pair_index import PairIndex, Wanted
 from relvec.model.catalogues import encoded_texts, with_texts
 from relvec.model.relation_model import RelBERT
 from relvec.naming import NamedRelation
+from relvec.naming.sentences import as_definition
 from relvec.pairs import Pair, as_word
 
 MATCHED = 3
@@ -39,9 +38,7 @@ class Found(NamedTuple):
 
 def match(model: RelBERT, definition: str, *, top: int = MATCHED) -> list[Matched]:
     """The relations of the catalogue whose definitions are most like this one, which has an X and a Y."""
-    text = as_word(definition)
-    if not {"X", "Y"} <= set(re.findall(r"\w+", text)):
-        raise RelvecError(f"{text!r} does not say which words are related; write X and Y in it.")
+    text = as_definition(definition)
     model.catalogue = catalogue = with_texts(model.catalogue)
     (vector,) = encoded_texts([text], catalogue.text_encoder)
     similar = catalogue.by_text(vector[None])[0]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from relvec.errors import RelvecError, in_one_sentence, needed_for
+from relvec.errors import RelvecError, counted, in_one_sentence, needed_for
 from relvec.io.files import expanded, read_lines, unpacked
 from relvec.pairs import Pair, as_pair, as_word, column_names, column_values, pair_columns, parse_pair, table_columns
 
@@ -217,7 +217,7 @@ def _text_rows(rows: Iterable[tuple[int, list[str]]], name: str, separator: str)
                 continue
         if len(cells) != len(names):
             fix = f"separate two words by one {separator}, or name the columns head and tail in a first line"
-            yield Row(where, {}, f"{len(cells)} columns where {len(names)} are expected; {fix}.")
+            yield Row(where, {}, f"{counted(len(cells), 'column')} where {len(names)} are expected; {fix}.")
             continue
         yield Row(where, dict(zip(names, cells, strict=True)))
 

@@ -1,7 +1,6 @@
 """Files that hold a vector for each key: word2vec (text, binary), GloVe and fastText formats, and .npz."""
 
 import io
-import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from relvec.errors import RelvecError, in_one_sentence, needed_for
 from relvec.io.files import READ_BYTES, checksum, expanded, unpacked
+from relvec.pairs import parts_of
 from relvec.similarity import Vectors
 
 Vector = NDArray[np.float32]
@@ -36,8 +36,6 @@ UNREADABLE = (
     zlib.error,
 )
 """What numpy raises for a file that is no whole .npz; a lone array, for instance, is a TypeError."""
-
-_BETWEEN_PARTS = re.compile(r"[\s_-]+")
 
 
 @dataclass(frozen=True)
@@ -193,14 +191,6 @@ def _table(
         bad = keys[int(np.flatnonzero(is_bad)[0])]
         raise RelvecError(f"{file}: the vector of {bad!r} has a number that is not finite; correct or remove it.")
     return VectorTable({key: row for row, key in enumerate(keys)}, matrix, first_key, checksum(file), subwords)
-
-
-def parts_of(word: str) -> list[str]:
-    """
-    >>> parts_of("ice cream"), parts_of("brass_instrument"), parts_of("self-made")
-    (['ice', 'cream'], ['brass', 'instrument'], ['self', 'made'])
-    """
-    return [part for part in _BETWEEN_PARTS.split(word) if part]
 
 
 def spellings(word: str) -> list[str]:

@@ -16,6 +16,7 @@ from relvec.model.relation_model import RelBERT
 from relvec.naming.calibration import softmax
 from relvec.naming.catalogue import Catalogue, Explanation, NamedRelation, Prototypes
 from relvec.naming.relation_space import means_of
+from relvec.naming.sentences import as_definition
 from relvec.pairs import Pair, as_pairs
 from relvec.similarity import Vectors, check_top
 
@@ -44,7 +45,7 @@ class RelationNamer:
         if len(pairs) != len(labels):
             given = f"{counted(len(pairs), 'pair')} and {counted(len(labels), 'label')}"
             raise RelvecError(f"Given are {given}; give each pair its label.")
-        definitions = dict(self.definitions or {})
+        definitions = {name: as_definition(text) for name, text in (self.definitions or {}).items()}
         names = sorted({*labels, *definitions})
         if not names:
             raise RelvecError("There is no relation to learn; give pairs with labels, or definitions.")

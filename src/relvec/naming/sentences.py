@@ -2,11 +2,25 @@
 
 import re
 
+from relvec.errors import RelvecError
 from relvec.pairs import Pair
 
 _SLOT = re.compile(r"\b(?:(a|the) )?([XY])\b")
 _AN = re.compile(r"(?!eu|one|uni|us[eu]|uti)[aeiou]|heir|honest|honor|hour")
 _NO_PLURAL = ("ss", "us", "is")
+
+
+def as_definition(text: str) -> str:
+    """Check that a relation is said in words, with an X and a Y for the two that it relates.
+
+    >>> as_definition(" Y is a  tool of X ")
+    'Y is a tool of X'
+    """
+    definition = " ".join(text.split())
+    if not {"X", "Y"} <= set(re.findall(r"\w+", definition)):
+        problem = f"{definition!r} does not say which words are related"
+        raise RelvecError(f'{problem}; write X and Y in it, as in "Y is a tool of X".')
+    return definition
 
 
 def filled(sentence: str, pair: Pair) -> str:
