@@ -38,7 +38,7 @@ from transformers import (
 
 from relvec.io.checksums import CHECKSUMS_NAME
 from relvec.model.torch_backend import TorchRelBERT
-from relvec.storage.lock import writing
+from relvec.storage.lock import output_lock
 
 torch.set_num_threads(1)  # tiny models only lose by sharing their work
 
@@ -158,7 +158,7 @@ def tiny_folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pa
     @cache
     def folder_of(architecture: str) -> Path:
         folder = root / "models" / f"tiny-{architecture}"
-        with writing(root / "models" / f"building-{architecture}", wait=True):
+        with output_lock(root / "models" / f"building-{architecture}", wait=True):
             return folder if folder.is_dir() else build_tiny(architecture, folder)
 
     return folder_of

@@ -19,7 +19,7 @@ from relvec.data.rated import RatedRelation, split
 from relvec.data.sources import load
 from relvec.index.completion import ATTESTED, candidate_words
 from relvec.model.cached_vectors import ModelVectors
-from relvec.naming.building import Asked, held_out
+from relvec.naming.building import EvaluationPairs, held_out
 from relvec.similarity import cosine
 
 COSTS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def completion(
-    model: RelBERT, relations: Sequence[RatedRelation], asked: Asked, questions: int
+    model: RelBERT, relations: Sequence[RatedRelation], asked: EvaluationPairs, questions: int
 ) -> dict[str, dict[str, float]]:
     """Hits at 1 and 10 by several scores, and how often the answer is a candidate at all."""
     source = ModelVectors(model)

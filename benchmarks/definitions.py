@@ -15,7 +15,7 @@ from pathlib import Path
 
 from relvec.distillation.wordnet import read_synsets
 from relvec.errors import RelvecError
-from relvec.io.files import written_whole
+from relvec.io.files import atomic_write
 
 _SOURCES = re.compile(
     r"\[(1913 Webster|PJC|Webster 1913 Suppl\.|WordNet [\d.]+|Century Dict\. 1906)[^\]]*\]|\\[^\\]*\\"
@@ -49,7 +49,7 @@ def main() -> None:
             lines = wordnet_lines(options.source)
         else:
             lines = gcide_lines(gzip.decompress(options.source.read_bytes()).decode(errors="replace"))
-        with written_whole(options.output) as partial, partial.open("w", encoding="utf-8") as file:
+        with atomic_write(options.output) as partial, partial.open("w", encoding="utf-8") as file:
             count = sum(1 for line in lines if file.write(f"{line}\n"))
         print(f"{options.output}: {count} lines")
     except (OSError, RelvecError) as error:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError
-from relvec.io.files import written_whole
+from relvec.io.files import atomic_write
 
 Table = tuple[list[str], NDArray[np.float32]]
 
@@ -117,7 +117,7 @@ def glove(dim: int, output: Path) -> int:
         words, vectors = source.read(archive)
     if vectors.shape != (len(words), dim):
         raise RelvecError(f"{len(words)} words do not fit {vectors.shape} vectors; report this.")
-    with written_whole(output) as partial, partial.open("wb") as file:
+    with atomic_write(output) as partial, partial.open("wb") as file:
         np.savez_compressed(file, words=np.array(words), vectors=vectors)
     return len(words)
 

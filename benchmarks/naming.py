@@ -30,7 +30,7 @@ from relvec.io.files import data_folder
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.catalogues import encoded_texts, with_texts
 from relvec.naming import Catalogue
-from relvec.naming.building import Asked, build_catalogue, held_out, is_named
+from relvec.naming.building import EvaluationPairs, build_catalogue, held_out, is_named
 from relvec.naming.catalogue import Prototypes
 from relvec.naming.entries import Entries, bundled_groups, entries_of
 from relvec.naming.relation_space import means_of
@@ -84,7 +84,7 @@ def show(name: str, value: Any) -> None:
 
 
 def naming(
-    catalogue: Catalogue, entries: Entries, relations: Sequence[RatedRelation], asked: Asked, vectors: Vectors
+    catalogue: Catalogue, entries: Entries, relations: Sequence[RatedRelation], asked: EvaluationPairs, vectors: Vectors
 ) -> dict[str, Any]:
     """How often the right entry is named first, and among the first five."""
     ranks = ranks_of(catalogue.names(vectors), is_named(catalogue.answers, entries, asked.labels))
@@ -109,7 +109,9 @@ def with_rows(catalogue: Catalogue, count: int) -> Catalogue:
     return replace(catalogue, prototypes=first)
 
 
-def naming_reversed(catalogue: Catalogue, entries: Entries, asked: Asked, source: ModelVectors) -> dict[str, float]:
+def naming_reversed(
+    catalogue: Catalogue, entries: Entries, asked: EvaluationPairs, source: ModelVectors
+) -> dict[str, float]:
     """The same of the pairs turned round: named right if it is said that the relation is reversed."""
     vectors = source.vectors([pair[::-1] for pair in asked.related])[0]
     numbers, is_reversed = catalogue.answers
@@ -119,7 +121,7 @@ def naming_reversed(catalogue: Catalogue, entries: Entries, asked: Asked, source
 
 
 def naming_by_means(
-    relations: Sequence[RatedRelation], asked: Asked, vectors: Vectors, source: ModelVectors
+    relations: Sequence[RatedRelation], asked: EvaluationPairs, vectors: Vectors, source: ModelVectors
 ) -> dict[str, float]:
     """What a catalogue is compared with: one mean vector a relation, and the best cosine."""
     pairs = [(pair, n) for n, r in enumerate(split(relations, "train")) for pair in r.positives[:MEANS_OF]]
@@ -128,7 +130,9 @@ def naming_by_means(
     return hits(ranks_of(cosine(vectors, means), np.arange(len(relations)) == asked.labels[:, None]))
 
 
-def calibration(catalogue: Catalogue, entries: Entries, asked: Asked, vectors: Sequence[Vectors]) -> dict[str, Any]:
+def calibration(
+    catalogue: Catalogue, entries: Entries, asked: EvaluationPairs, vectors: Sequence[Vectors]
+) -> dict[str, Any]:
     """Of names among related pairs, of names among related and other pairs, and of relatedness itself."""
     names = [catalogue.names(each) for each in vectors]
     related = [catalogue.related(each) for each in vectors]

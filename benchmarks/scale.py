@@ -31,7 +31,7 @@ from relvec import PairIndex, RelBERT
 from relvec.bulk.manifest import Manifest
 from relvec.data.benchmarks.analogy import Question, datasets_with, load_questions
 from relvec.index import index_shards
-from relvec.index.pair_index import RERANKED, Wanted
+from relvec.index.pair_index import RERANKED, PairFilter
 from relvec.index.shard_vectors import ShardVectors
 from relvec.index.storage import is_milvus
 from relvec.index.vector_store import principal_axes
@@ -107,7 +107,7 @@ class Query(NamedTuple):
     """The mean of two pairs of a relation: none of its neighbours is the query itself. `wanted` is the filter."""
 
     vector: Vectors
-    wanted: Wanted
+    wanted: PairFilter
 
 
 class Answers(NamedTuple):
@@ -247,7 +247,7 @@ def exact(options: argparse.Namespace) -> tuple[list[Query], list[set[Pair]], li
         rows = np.sort(chance.choice(by_label[bounds[label] : bounds[label + 1]], 2, replace=False))
         words = frozenset(word for row in rows for word in pairs.pair(int(row)))
         mean = normalized(vectors[rows]).mean(axis=0)
-        queries.append(Query(mean, Wanted((pairs.relations[label],), without_words=words)))
+        queries.append(Query(mean, PairFilter((pairs.relations[label],), without_words=words)))
     asked = normalized(np.stack([query.vector for query in queries]))
     steps = range(0, len(vectors), 65_536)
     scores = np.concatenate([normalized(vectors[start : start + 65_536]) @ asked.T for start in steps]).T

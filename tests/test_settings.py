@@ -8,14 +8,14 @@ import pytest
 from pydantic import Field, model_validator
 
 from relvec.errors import RelvecError
-from relvec.settings import Place, Seed, Settings, Texts
+from relvec.settings import NameOrPath, Seed, Settings, Texts
 
 
 class Example(Settings):
     steps: Annotated[int, Field(ge=1, description="how many steps")] = 10
     rate: Annotated[float, Field(gt=0, le=1)] = 0.1
     dropout: bool = True
-    base: Place = "mpnet"
+    base: NameOrPath = "mpnet"
     data: Texts = Field(default_factory=lambda: ["bundled"])
     schedule: Literal["linear", "constant"] = "linear"
     weights: dict[str, float] = Field(default_factory=dict)

@@ -13,7 +13,7 @@ from teaching import with_learned_prototypes
 
 from relvec import RelBERT
 from relvec.data.sources import DEFAULT_SOURCE, load
-from relvec.io.files import written_whole
+from relvec.io.files import atomic_write
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.catalogues import bundled_catalogue_path, make_catalogue, with_texts
 from relvec.naming import Catalogue
@@ -36,7 +36,7 @@ def main() -> None:
         catalogue = taught_catalogue(model, teacher)
         content = (with_texts(catalogue) if model.name in WITH_TEXTS else catalogue).to_bytes()
         bundled_catalogue_path(model.name).parent.mkdir(exist_ok=True)
-        with written_whole(bundled_catalogue_path(model.name)) as partial:
+        with atomic_write(bundled_catalogue_path(model.name)) as partial:
             partial.write_bytes(content)
 
 

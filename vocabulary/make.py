@@ -20,7 +20,7 @@ from words import Words
 
 from relvec.data.sources import DEFAULT_SOURCE, load
 from relvec.errors import RelvecError
-from relvec.io.files import written_whole
+from relvec.io.files import atomic_write
 from relvec.pairs import Pair, parse_pair
 
 SIZE = 226_000
@@ -87,7 +87,7 @@ def main() -> None:
     options = parser.parse_args()
     pairs, counts = gathered(sources(options.wordnet, options.glove), options.size)
     rows = (f"{head}\t{tail}\t{relation}\n" for (head, tail), relation in sorted(pairs.items()))
-    with written_whole(options.output) as draft:
+    with atomic_write(options.output) as draft:
         draft.write_text("head\ttail\trelation\n" + "".join(rows), encoding="utf-8")
     for source, count in counts.items():
         sys.stderr.write(f"{count:8,} {source}\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from relvec.index.storage import META, read_meta, writing_index
 from relvec.index.vocabulary import PairVocabulary
-from relvec.io.files import checksum, written_whole
+from relvec.io.files import atomic_write, checksum
 
 
 def relabel(folder: Path, names: Mapping[str, str]) -> int:
@@ -21,10 +21,10 @@ def relabel(folder: Path, names: Mapping[str, str]) -> int:
         file = meta.pairs_file(folder)
         old = PairVocabulary.read(file)
         new = PairVocabulary.of(old.pairs(), [names.get(relation, relation) for relation in old.all_relations()])
-        with written_whole(file) as partial:
+        with atomic_write(file) as partial:
             new.write(partial)
         told = meta.changed({"pairs_bytes": file.stat().st_size, "pairs_sha256": checksum(file)})
-        with written_whole(folder / META) as partial:
+        with atomic_write(folder / META) as partial:
             partial.write_text(told.to_json(), encoding="utf-8")
     return sum(relation in names for relation in old.all_relations())
 

@@ -1,4 +1,4 @@
-"""The one error that users see: what was wrong, where, and how to mend it; and the warnings."""
+"""The one error that users see: what was wrong, where, and how to fix it; and the warnings."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
@@ -72,12 +72,12 @@ def needed_for(what: str, extra: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def in_one_sentence(problem: str, fix: str, *kinds: type[Exception]) -> Iterator[None]:
+def errors_as(problem: str, fix: str, *kinds: type[Exception]) -> Iterator[None]:
     """Exceptions of these kinds, as other libraries raise them, become one sentence: the problem, the reason, the fix.
 
     A RelvecError says what it must already; it passes unless it is one of the kinds.
 
-    >>> with in_one_sentence("pairs.npz cannot be read", "write it again", KeyError, OSError):
+    >>> with errors_as("pairs.npz cannot be read", "write it again", KeyError, OSError):
     ...     {}["head"]
     Traceback (most recent call last):
     relvec.errors.RelvecError: pairs.npz cannot be read (no 'head'); write it again.

@@ -12,15 +12,15 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from relvec.errors import RelvecError, did_you_mean, in_one_sentence
+from relvec.errors import RelvecError, did_you_mean, errors_as
 
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 """The seeds that numpy and scikit-learn take."""
 
-Place = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, Path) else value)]
+NameOrPath = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, Path) else value)]
 """The name of a model or dataset, or a path."""
 
-Texts = Annotated[list[Place], BeforeValidator(lambda value: [value] if isinstance(value, str | Path) else value)]
+Texts = Annotated[list[NameOrPath], BeforeValidator(lambda value: [value] if isinstance(value, str | Path) else value)]
 """Several texts; one alone needs no list."""
 
 
@@ -73,13 +73,13 @@ class Settings(BaseModel):
 
     def to_json(self) -> str:
         """The text of a file that `from_json` reads, with a checksum of what it says."""
-        return json.dumps(sealed(self.as_dict()), indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(with_checksum(self.as_dict()), indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
     def from_json(cls, path: Path, fix: str) -> Self:
         """The settings that a JSON file holds; `fix` ends the message about a damaged file."""
-        with in_one_sentence(f"{path} cannot be read", fix, OSError, TypeError, ValueError, RelvecError):
-            return cls(**unsealed(json.loads(path.read_text(encoding="utf-8"))))
+        with errors_as(f"{path} cannot be read", fix, OSError, TypeError, ValueError, RelvecError):
+            return cls(**verified(json.loads(path.read_text(encoding="utf-8"))))
 
 
 def named_values(texts: Iterable[str], option: str = "--set") -> dict[str, str]:
@@ -102,39 +102,39 @@ DAMAGE = (KeyError, TypeError, ValueError, RelvecError)
 _CHECKSUM = "checksum"
 
 
-def sealed(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What a line or file of JSON says, with a checksum of it.
+def with_checksum(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A line or file of JSON with a checksum of what it says.
 
-    >>> sealed({"loss": 0.5})
+    >>> with_checksum({"loss": 0.5})
     {'loss': 0.5, 'checksum': '96cee10d92496ca0'}
     """
-    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
-    return {**told, _CHECKSUM: digest[:16]}
+    digest = hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
+    return {**entry, _CHECKSUM: digest[:16]}
 
 
-def unsealed(told: Mapping[str, Any], *, is_older: bool = True) -> dict[str, Any]:
-    """What was sealed; a ValueError if it was changed since. What an older version wrote may have no checksum.
+def verified(entry: Mapping[str, Any], *, is_older: bool = True) -> dict[str, Any]:
+    """What was with_checksum; a ValueError if it was changed since. What an older version wrote may have no checksum.
 
-    >>> unsealed({"loss": 0.6, "checksum": "96cee10d92496ca0"})
+    >>> verified({"loss": 0.6, "checksum": "96cee10d92496ca0"})
     Traceback (most recent call last):
-    ValueError: its checksum is another
+    ValueError: its checksum does not match
     """
-    plain = dict(told)
+    plain = dict(entry)
     checksum = plain.pop(_CHECKSUM, None)
-    if not (is_older and checksum is None) and checksum != sealed(plain)[_CHECKSUM]:
-        raise ValueError("its checksum is another")
+    if not (is_older and checksum is None) and checksum != with_checksum(plain)[_CHECKSUM]:
+        raise ValueError("its checksum does not match")
     return plain
 
 
-def unsealed_lines(lines: Iterable[bytes]) -> list[dict[str, Any]]:
+def verified_lines(lines: Iterable[bytes]) -> list[dict[str, Any]]:
     """The entries of JSON lines; once one has a checksum, all that follow must have one.
 
-    >>> unsealed_lines([b'{"loss": 0.7}', json.dumps(sealed({"loss": 0.5})).encode()])
+    >>> verified_lines([b'{"loss": 0.7}', json.dumps(with_checksum({"loss": 0.5})).encode()])
     [{'loss': 0.7}, {'loss': 0.5}]
     """
-    told = [dict(json.loads(line)) for line in lines]
-    first = next((number for number, entry in enumerate(told) if _CHECKSUM in entry), len(told))
-    return [unsealed(entry, is_older=number < first) for number, entry in enumerate(told)]
+    entries = [dict(json.loads(line)) for line in lines]
+    first = next((number for number, entry in enumerate(entries) if _CHECKSUM in entry), len(entries))
+    return [verified(entry, is_older=number < first) for number, entry in enumerate(entries)]
 
 
 _WANTED = {
@@ -164,7 +164,7 @@ def sentence(error: ErrorDetails, known: list[str]) -> str:
         advice = did_you_mean(name, known, otherwise=f"use one of {', '.join(known)}" if known else "leave it out")
         return f"There is no setting {name!r}; {advice}."
     if error["type"] == "missing":
-        return f"{name} is missing; give it."
+        return f"{name} is missing; set it."
     if isinstance(context.get("error"), RelvecError):  # a check of our own
         return str(context["error"])
     wanted = next((text for kind, text in _WANTED.items() if error["type"].startswith(kind)), error["msg"])

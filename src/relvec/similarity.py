@@ -57,7 +57,7 @@ def check_scoring(scoring: str) -> Scoring:
 def check_top(top: int | None) -> None:
     """None stands for all."""
     if top is not None and top < 1:
-        raise RelvecError(f"The best {top} cannot be found; ask for 1 or more.")
+        raise RelvecError(f"top is {top}; use 1 or more.")
 
 
 def ranked(items: Sequence[Item], scores: NDArray[np.floating], top: int | None = None) -> list[Ranked[Item]]:

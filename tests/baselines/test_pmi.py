@@ -175,5 +175,5 @@ def test_a_corpus_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(RelvecError, match=r"Cannot read .*none\.txt"):
         PMI(tmp_path / "none.txt")
     (tmp_path / "broken.gz").write_bytes(gzip.compress(TEXT.encode())[:-9])
-    with pytest.raises(RelvecError, match=r"broken\.gz is no whole gzip file"):
+    with pytest.raises(RelvecError, match=r"broken\.gz is not a complete gzip file"):
         PMI(tmp_path / "broken.gz", cache_folder=tmp_path).scores([asking(("tea", "cup"))])

@@ -228,7 +228,7 @@ def test_a_folder_of_another_job_or_model_is_refused(
     embed(pairs)
     with pytest.raises(RelvecError, match=r"other input or other options; give the same ones"):
         embed(pairs, shards=8)
-    with pytest.raises(RelvecError, match=r"vectors holds vectors of another model than tiny-bert"):
+    with pytest.raises(RelvecError, match=r"vectors holds vectors made by a model other than tiny-bert"):
         embed(pairs, model=tiny_folders("bert"))
     (tmp_path / "vectors" / "manifest.jsonl").write_text("{}\n")
     with pytest.raises(RelvecError, match=r"manifest.jsonl is damaged .*; remove it and the shards beside it"):

@@ -137,7 +137,7 @@ def test_vectors_are_exported_and_imported(relvec: Relvec, tiny_folder: Path, bu
         (["neighbours", "a:b", "--index", "INDEX", "-m", "OTHER"], "vectors of another model than tiny-bert"),
         (["neighbours", "a:b", "--index", "INDEX", "-m", "TINY", "--relation", "x"], "No pair of this index has"),
         (["complete", "a:b", "::", "c:d"], "'c:d' leaves nothing open; write it as c:?"),
-        (["complete", "a:b"], "is no open analogy; write a:b :: c:?"),
+        (["complete", "a:b"], "is not an open analogy; write a:b :: c:?"),
         (["complete", "a", "::", "c:?"], "'a' has no colon"),
         (["complete", "a:b", "::", ":?"], "is empty"),
         (["index", "build", "EMPTY", "-o", "new.index"], "holds no pair"),

@@ -53,7 +53,7 @@ def test_merge_leaves_what_it_finds_alone(refused: Refused, tiny_folder: Path, t
     shutil.copytree(tiny_folder, tmp_path / "mine")
     for rank in ("0", "2"):
         words = ["merge", tiny_folder, "--lora", rank, "-o"]
-        assert "has a README.md that is no model's" in refused(*words, tmp_path)
+        assert "has a README.md that is not a model's" in refused(*words, tmp_path)
         assert "mine belongs to a run with another base" in refused(*words, tmp_path / "mine")
     assert "does not say what base" in refused(*words, tmp_path / "adapter")
     assert (tmp_path / "README.md").read_text() == "mine"

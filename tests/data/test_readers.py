@@ -250,9 +250,9 @@ HEADER = b"relation,category,head,tail,score\n"
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("p.csv", HEADER + b"r,,a,b,1\nr,,c,d,high\n", "line 3: the score 'high' is no number"),
-        ("p.csv", HEADER + b"r,,a,b,\n", "line 2: the score '' is no number"),
-        ("p.csv", HEADER + b"r,,a,b,nan\n", "line 2: the score 'nan' is no number"),
+        ("p.csv", HEADER + b"r,,a,b,1\nr,,c,d,high\n", "line 3: the score 'high' is not a number"),
+        ("p.csv", HEADER + b"r,,a,b,\n", "line 2: the score '' is not a number"),
+        ("p.csv", HEADER + b"r,,a,b,nan\n", "line 2: the score 'nan' is not a number"),
         ("p.csv", HEADER + b"r,,a, ,1\n", "line 2: a word of the pair is empty; give both words"),
         ("p.csv", HEADER + b" ,,a,b,1\n", "line 2: no relation; name the columns"),
         ("p.csv", HEADER + b"r,a,b,1\n", "line 2: 4 columns where 5 are expected"),
@@ -263,7 +263,7 @@ HEADER = b"relation,category,head,tail,score\n"
         (
             "p.jsonl",
             b'{"relation": "r", "head": "a", "tail": "b", "score": null}',
-            "line 1: the score None is no number",
+            "line 1: the score None is not a number",
         ),
         ("p.jsonl", b'\n["a", "b"]', "line 2: no relation"),
         ("p.jsonl", b'{"relation": ', "line 1: not JSON"),
@@ -279,7 +279,7 @@ HEADER = b"relation,category,head,tail,score\n"
         ("p.toml", b"[[relation]]\npositives = []\n", "relation 1 has no name"),
         ("p.toml", b'[[relation]]\nname = "r"\npositives = ["a"]\n', "relation 'r': 'a' has no colon; write head:tail"),
         ("Phase2Answers-1a.txt", b'50.0 "a:b"\nfifty\n', 'line 2: not of the form 50.0 "head:tail"'),
-        ("Phase2Answers-1a.txt", b'much "a:b"\n', "line 1: the score 'much' is no number"),
+        ("Phase2Answers-1a.txt", b'much "a:b"\n', "line 1: the score 'much' is not a number"),
         ("p.xlsx", b"PK\xff", "line 1: not UTF-8 text"),
     ],
 )
@@ -294,7 +294,7 @@ def test_bad_data_is_named_with_file_place_and_fix(tmp_path: Path, name: str, co
 
 
 def test_a_frame_names_the_row() -> None:
-    with pytest.raises(RelvecError, match="Row 2: the score 'x' is no number"):
+    with pytest.raises(RelvecError, match="Row 2: the score 'x' is not a number"):
         read_rated(pd.DataFrame([("r", "", "a", "b", 1), ("r", "", "c", "d", "x")], columns=NAMES))
     with pytest.raises(RelvecError, match="The table holds no rated pair"):
         read_rated(pd.DataFrame([], columns=NAMES))

@@ -57,10 +57,10 @@ def test_a_record_replaces_that_of_the_same_system_dataset_and_settings_alone(tm
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", r"line 2: not a record \(.*\); mend or remove the line"),
+        ("{", r"line 2: not a record \(.*\); fix or remove the line"),
         ("[1]", r"line 2: not a record"),
         ('{"task": "analogy"}', "line 2: system is missing"),
-        ('{"task": "analogy", "checksum": "0"}', r"line 2: not a record \(its checksum is another\)"),
+        ('{"task": "analogy", "checksum": "0"}', r"line 2: not a record \(its checksum does not match\)"),
         ("ANOTHER_TASK", "line 2: task is 'cooking'; choose analogy, classification, mapping or loss"),
     ],
 )

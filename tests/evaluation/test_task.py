@@ -236,7 +236,7 @@ def test_mapping_and_loss_have_records(model: System, runs: Path) -> None:
         (ClassificationTask(), knowing(), "knowing answers questions but has no vectors; choose a model"),
         (MappingTask(), knowing(), "knowing answers questions but has no vectors; choose a model"),
         (ClassificationTask(fine_tuning=FineTuning()), vector_system(Table(), {}), "table has no encoder to fine-tune"),
-        (LossTask(), vector_system(Table(), {}), "table is no model and has no loss; choose a model"),
+        (LossTask(), vector_system(Table(), {}), "table is not a model and has no loss; choose a model"),
     ],
 )
 def test_what_a_system_cannot_do_is_refused(task: Task[Any], system: System, message: str, runs: Path) -> None:

@@ -152,7 +152,7 @@ def test_fewer_candidates_than_neighbours_are_refused(tiny: TorchRelBERT, index:
 
 @pytest.mark.parametrize("number", [0, -1])
 def test_fewer_than_one_neighbour_cannot_be_asked_for(tiny: TorchRelBERT, index: PairIndex, number: int) -> None:
-    with pytest.raises(RelvecError, match=f"The best {number} cannot be found; ask for 1 or more"):
+    with pytest.raises(RelvecError, match=f"top is {number}; use 1 or more"):
         index.neighbours(tiny, ("cup", "tea"), k=number)
 
 
@@ -265,7 +265,7 @@ def test_bad_requests_are_refused(tiny: TorchRelBERT, index: PairIndex) -> None:
         index.remove(PAIRS)
     with pytest.raises(RelvecError, match="the relation 'capital'; build it from a file with a column relation"):
         PairIndex.of(tiny, PAIRS[:2]).neighbours(tiny, ("a", "b"), relation="capital")
-    with pytest.raises(RelvecError, match="Given are 1 relation for 2 pairs;"):
+    with pytest.raises(RelvecError, match="Got 1 relation for 2 pairs;"):
         PairIndex.of(tiny, PAIRS[:2], relations=["x"])
     with pytest.raises(RelvecError, match="1 of the pairs are given more than once"):
         PairIndex.of_vectors([("a", "b"), (" a ", "b")], np.zeros((2, 16), dtype=np.float32), model=tiny)

@@ -154,7 +154,7 @@ def test_a_folder_of_other_things_is_not_written_to(tiny: RelBERT, tmp_path: Pat
     for name in names:
         (tmp_path / name).write_text(content)
     for save in (PairIndex.of(tiny, PAIRS).save, lambda folder: build_index(tiny, PAIRS, folder)):
-        with pytest.raises(RelvecError, match="exists and is no index"):
+        with pytest.raises(RelvecError, match="exists and is not an index"):
             save(tmp_path)
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(names)
     assert {file.read_text() for file in tmp_path.iterdir()} == {content}

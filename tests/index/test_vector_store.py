@@ -93,7 +93,7 @@ def test_a_code_of_768_dimensions_takes_less_than_110_bytes(tmp_path: Path) -> N
 
 def test_a_broken_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "v.faiss").write_bytes(b"IxFI and no more")
-    with pytest.raises(RelvecError, match="no whole FAISS file") as caught:
+    with pytest.raises(RelvecError, match="not a complete FAISS file") as caught:
         VectorStore.read(tmp_path / "v.faiss", KINDS["flat"], mapped=True)
     assert "\n" not in str(caught.value)
 

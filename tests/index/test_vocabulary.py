@@ -51,7 +51,7 @@ def test_a_broken_table_is_refused(tmp_path: Path) -> None:
         np.save(file, np.zeros(3))
     (tmp_path / "pairs.npz").write_bytes(b"PK\x03\x04 no more")
     for name in ("pairs.npz", "array.npz"):
-        with pytest.raises(RelvecError, match="no whole table of pairs"):
+        with pytest.raises(RelvecError, match="not a complete table of pairs"):
             PairVocabulary.read(tmp_path / name)
 
 

@@ -43,11 +43,11 @@ def test_a_large_file_is_read_only_if_it_is_newer_than_its_checksum(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checksums, "CHEAP_BYTES", 0)
-    weights, told_in = folder / "model.safetensors", folder / "checksums.sha256"
+    weights, manifest = folder / "model.safetensors", folder / "checksums.sha256"
     weights.write_bytes(b"damaged")
-    os.utime(weights, ns=(0, told_in.stat().st_mtime_ns))
+    os.utime(weights, ns=(0, manifest.stat().st_mtime_ns))
     assert check_folder(folder) == 0
-    os.utime(weights, ns=(0, told_in.stat().st_mtime_ns + 1))
+    os.utime(weights, ns=(0, manifest.stat().st_mtime_ns + 1))
     with pytest.raises(RelvecError, match="is not what was stored"):
         check_folder(folder)
 

@@ -163,8 +163,8 @@ def test_vectors_in_a_parquet_file_do_not_hinder_reading_its_pairs(tmp_path: Pat
         ("pairs.jsonl", b'["a", "b"]\n["a"]\n', "line 2: expected a pair of words"),
         ("pairs.jsonl", b'["a", 1]\n', "line 1: 1 is not a word"),
         ("pairs.jsonl", b'["a",\n', "line 1: not JSON"),
-        ("pairs.csv.gz", b"\x1f\x8bhalf", "is no whole gzip file"),
-        ("pairs.parquet", b"Paris:France", "is no whole parquet file"),
+        ("pairs.csv.gz", b"\x1f\x8bhalf", "is not a complete gzip file"),
+        ("pairs.parquet", b"Paris:France", "is not a complete parquet file"),
         ("pairs.txt", b"\n\n", "holds no pair"),
     ],
 )

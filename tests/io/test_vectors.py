@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from relvec.errors import RelvecError
-from relvec.io.files import written_whole
+from relvec.io.files import atomic_write
 from relvec.io.vectors import FORMATS, check_output, key_of, pair_of, read_pair_file, write_pair_file
 from relvec.similarity import Vectors
 
@@ -121,22 +121,22 @@ def bad_files(folder: Path) -> dict[str, str]:
     for name, extra in more.items():
         parquet.write_table(pa.table({"head": ["a", "b"], "tail": ["c", "d"], **extra}), folder / f"{name}.parquet")
     return {
-        "missing.npz": "is no file of pair vectors",
-        "shape.npz": "is no file of pair vectors",
-        "labels.npz": "is no file of pair vectors",
+        "missing.npz": "is not a file of pair vectors",
+        "shape.npz": "is not a file of pair vectors",
+        "labels.npz": "is not a file of pair vectors",
         "nan.npz": "row 1: the vector has a number that is not finite",
         "flat.npz": "are no lists of numbers of one length",
-        "array.npz": "is no file of pair vectors",
-        "broken.npz": "is no file of pair vectors",
-        "flag.npz": "is no file of pair vectors",
-        "broken.parquet": "is no whole parquet file",
+        "array.npz": "is not a file of pair vectors",
+        "broken.npz": "is not a file of pair vectors",
+        "flag.npz": "is not a file of pair vectors",
+        "broken.parquet": "is not a complete parquet file",
         "column.parquet": "has no column vector",
         "ragged.parquet": "are no lists of numbers of one length",
         "text.parquet": "are no lists of numbers of one length",
         "huge.parquet": "row 1: the vector has a number that is not finite",
         "none.jsonl": "are no lists of numbers of one length",
         "nan.jsonl": "line 1: the vector has a number that is not finite",
-        "words.txt": "the key 'tea' is no pair; write it as head__tail",
+        "words.txt": "the key 'tea' is not a pair; write it as head__tail",
         "vectors.doc": "end its name in .npz",
         "nowhere.npz": "There is no file",
     }
@@ -159,7 +159,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path, ending: 
         return rows(start, stop)
 
     path, message = tmp_path / f"vectors{ending}", r"^Cannot write .*: No space left on device; .*free space\.$"
-    with pytest.raises(RelvecError, match=message), written_whole(path) as partial:
+    with pytest.raises(RelvecError, match=message), atomic_write(path) as partial:
         write_pair_file(partial, PAIRS, full)
     assert not list(tmp_path.iterdir())
 

@@ -105,7 +105,7 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
         path.write_bytes(path.read_bytes()[:-7])
     with pytest.raises(RelvecError, match=r"vectors\.bin holds 3 vectors where its first line says 4; download it"):
         read_vectors(tmp_path / "vectors.bin")
-    with pytest.raises(RelvecError, match=r"vectors\.glove\.gz is no whole gzip file"):
+    with pytest.raises(RelvecError, match=r"vectors\.glove\.gz is not a complete gzip file"):
         read_vectors(tmp_path / "vectors.glove.gz")
 
 
@@ -157,7 +157,7 @@ def test_fasttext_makes_vectors_of_unseen_words(fasttext_file: Path) -> None:
 
 def test_a_broken_fasttext_model_is_refused(fasttext_file: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.bin").write_bytes(fasttext_file.read_bytes()[:60])
-    with pytest.raises(RelvecError, match="is no whole fastText model"):
+    with pytest.raises(RelvecError, match="is not a complete fastText model"):
         read_vectors(tmp_path / "broken.bin")
 
 

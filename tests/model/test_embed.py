@@ -14,7 +14,7 @@ from relvec.io.vectors import read_pair_file
 from relvec.model import cached_vectors
 from relvec.model.cached_vectors import embed_to_file
 from relvec.storage.cache import cache_info
-from relvec.storage.lock import writing
+from relvec.storage.lock import output_lock
 
 PAIRS = [("Paris", "France"), ("Tokyo", "Japan"), ("cup", "tea"), ("Paris", "France"), ("cats", "dogs")]
 
@@ -75,7 +75,10 @@ def test_a_killed_run_resumes_to_the_same_bytes(tiny_folders: Callable[[str], Pa
 
 
 def test_a_second_run_of_the_same_output_is_refused(tiny: RelBERT, tmp_path: Path) -> None:
-    with writing(tmp_path / "v.npy"), pytest.raises(RelvecError, match=r"Another run is writing .*v\.npy; wait for it"):
+    with (
+        output_lock(tmp_path / "v.npy"),
+        pytest.raises(RelvecError, match=r"Another run is writing .*v\.npy; wait for it"),
+    ):
         embed_to_file(tiny, PAIRS, tmp_path / "v.npy")
     embed_to_file(tiny, PAIRS, tmp_path / "v.npy")
     assert [file.name for file in tmp_path.iterdir()] == ["v.npy"]

@@ -23,7 +23,7 @@ def test_half_precision_of_the_probes_is_enough(tiny: RelBERT) -> None:
 def test_vectors_of_another_model_are_refused(tiny: RelBERT, change: Callable[[Vectors], Vectors]) -> None:
     vectors = tiny.encode(PAIRS)
     check_same_model(tiny, PAIRS, vectors, "v.npz")
-    with pytest.raises(RelvecError, match=r"^v\.npz holds vectors of another model than tiny-roberta \("):
+    with pytest.raises(RelvecError, match=r"^v\.npz holds vectors made by a model other than tiny-roberta \("):
         check_same_model(tiny, PAIRS, change(vectors), "v.npz")
 
 

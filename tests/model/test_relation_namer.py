@@ -63,5 +63,5 @@ def test_nothing_is_named_before_fit(model: RelBERT) -> None:
 
 
 def test_fewer_than_one_name_cannot_be_asked_for(model: RelBERT) -> None:
-    with pytest.raises(RelvecError, match="The best 0 cannot be found; ask for 1 or more"):
+    with pytest.raises(RelvecError, match="top is 0; use 1 or more"):
         RelationNamer(model).fit(PAIRS, LABELS).explain(PAIRS, top=0)

@@ -247,10 +247,10 @@ class TestSolve:
 
 @pytest.mark.parametrize("number", [0, -1])
 def test_fewer_than_one_result_or_pair_at_once_cannot_be_asked_for(tiny: TorchRelBERT, number: int) -> None:
-    with pytest.raises(RelvecError, match=f"The best {number} cannot be found; ask for 1 or more"):
+    with pytest.raises(RelvecError, match=f"top is {number}; use 1 or more"):
         tiny.rank(("Paris", "France"), [("cup", "tea")], top=number)
     for query in (PAIRS[0], PAIRS[:2]):
-        with pytest.raises(RelvecError, match=f"The best {number} cannot be found; ask for 1 or more"):
+        with pytest.raises(RelvecError, match=f"top is {number}; use 1 or more"):
             tiny.explain(query, top=number)
     with pytest.raises(RelvecError, match=f"A batch of {number} pairs is impossible; use 1 or more"):
         tiny.encode(PAIRS, batch_size=number)

@@ -40,7 +40,7 @@ def test_a_model_saved_over_another_keeps_none_of_its_tokenizer(
 def test_files_with_the_names_of_a_models_are_not_lost(tiny: RelBERT, tmp_path: Path, mine: dict[str, str]) -> None:
     for name, content in mine.items():
         (tmp_path / name).write_text(content)
-    with pytest.raises(RelvecError, match=r"has a .* that is no model's; choose another folder"):
+    with pytest.raises(RelvecError, match=r"has a .* that is not a model's; choose another folder"):
         tiny.save_pretrained(tmp_path)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == mine
 

@@ -302,7 +302,7 @@ def test_two_results_of_one_seed_are_warned_of(
     for fingerprint, told in zip(("f0", "f1"), facts, strict=True):
         for dataset in ("sat", "u2"):
             save_analogy("a", dataset, 0.5, fingerprint=fingerprint, facts=told)
-    problem = "a averages results that are no seeds of one another (f0, f1)"
+    problem = "a averages results that are not seeds of one another (f0, f1)"
     warning = f"{problem}; remove the outdated ones, or evaluate them under different names."
     assert table(runs, "analogy").warnings == (() if are_seeds else (warning,))
 

@@ -223,7 +223,7 @@ def test_a_dry_run_lists_all_that_is_missing_one_a_line(reproduce: Reproduce, pl
     assert err.splitlines() == [f"relvec: {sentence}" for sentence in missing]
     for what, sentence in zip([*files, "no-such-model", "nor-this", "u2/test.jsonl"], missing, strict=True):
         assert what in sentence
-        assert "; " in sentence  # and how to mend it
+        assert "; " in sentence  # and how to fix it
     assert json.loads(reproduce("--dry-run", "--json")[1])["missing"] == []
 
 

@@ -146,8 +146,8 @@ def test_neighbours_that_are_encoded_again_are_counted(
     with caplog.at_level(logging.INFO, "relvec.serve"), serving(model, index=index) as client:
         client.ask("/neighbours", {"pairs": ["cup:tea"], "top": 2})
         client.ask("/neighbours", {"pairs": ["cup:tea"], "top": 20})
-    told = [record.__dict__["told"] for record in caplog.records if "told" in record.__dict__]
-    assert [each["pairs"] for each in told if each["path"] == "/neighbours"] == [1 + RERANKED, 1 + 40]
+    logged = [record.__dict__["fields"] for record in caplog.records if "fields" in record.__dict__]
+    assert [each["pairs"] for each in logged if each["path"] == "/neighbours"] == [1 + RERANKED, 1 + 40]
 
 
 def test_a_request_that_takes_too_long_is_given_up(
@@ -194,8 +194,8 @@ def test_a_client_that_does_not_read_its_answer_is_cut_off(
         received = b""
         while part := deaf.recv(1 << 20):
             received += part
-        told = int(received.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-        assert len(received) < told
+        announced = int(received.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        assert len(received) < announced
 
 
 def test_a_long_answer_arrives_whole(serving: Any, limits: Limits, model: RelBERT) -> None:

@@ -167,7 +167,7 @@ def test_an_error_stands_where_it_belongs_and_goes_when_mended(tab: Tab) -> None
     choices = page.get_by_label("The choices, one a line")
     choices.fill("cup : tea\nnothing")
     page.get_by_role("button", name="Answer").click()
-    expect(page.locator("#analogy .error")).to_contain_text("“nothing” is no pair")
+    expect(page.locator("#analogy .error")).to_contain_text("“nothing” is not a pair")
     expect(choices).to_have_attribute("aria-invalid", "true")
     choices.fill("cup : tea")
     page.get_by_role("button", name="Answer").click()

@@ -7,13 +7,13 @@ from threading import Thread
 import pytest
 
 from relvec import RelvecError
-from relvec.io.files import folder_written_whole, written_whole
-from relvec.storage.lock import writing
+from relvec.io.files import atomic_folder, atomic_write
+from relvec.storage.lock import output_lock
 
 HOLDING = """
 import sys, time
-from relvec.storage.lock import writing
-with writing(sys.argv[1]):
+from relvec.storage.lock import output_lock
+with output_lock(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -29,12 +29,15 @@ def held_by_another_process(output: Path) -> "subprocess.Popen[str]":
 def test_a_second_writer_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
     output = tmp_path / "vectors.npz"
     with held_by_another_process(output) as process:
-        with pytest.raises(RelvecError, match=r"Another run is writing .*vectors\.npz; wait for it"), writing(output):
+        with (
+            pytest.raises(RelvecError, match=r"Another run is writing .*vectors\.npz; wait for it"),
+            output_lock(output),
+        ):
             pass
-        with writing(tmp_path / "other.npz"):
+        with output_lock(tmp_path / "other.npz"):
             pass
         process.kill()
-    with writing(output):
+    with output_lock(output):
         pass
     assert list(tmp_path.iterdir()) == []
 
@@ -43,7 +46,7 @@ def test_who_waits_comes_after_the_first(tmp_path: Path) -> None:
     order: list[int] = []
 
     def write(number: int) -> None:
-        with writing(tmp_path / "index", wait=True):
+        with output_lock(tmp_path / "index", wait=True):
             order.append(number)
             time.sleep(0.02)
             order.append(number)
@@ -59,8 +62,8 @@ def test_who_waits_comes_after_the_first(tmp_path: Path) -> None:
 
 KILLED = """
 import os, sys
-from relvec.io.files import folder_written_whole, written_whole
-with written_whole(sys.argv[1]), folder_written_whole(sys.argv[2]):
+from relvec.io.files import atomic_folder, atomic_write
+with atomic_write(sys.argv[1]), atomic_folder(sys.argv[2]):
     os.kill(os.getpid(), 9)
 """
 
@@ -72,10 +75,10 @@ def test_the_next_writer_removes_what_a_killed_one_left_and_nothing_else(tmp_pat
     for path in mine:
         path.write_text("mine")
     assert len(list(tmp_path.iterdir())) == 4
-    with writing(file):
+    with output_lock(file):
         assert len(list(tmp_path.glob(".v.npz.relvec_*"))) == 0
-        with written_whole(file) as partial:
+        with atomic_write(file) as partial:
             partial.write_text("whole")
-    with writing(folder), folder_written_whole(folder) as partial:
+    with output_lock(folder), atomic_folder(folder) as partial:
         (partial / "config.json").write_text("{}")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".v.npz.backup", "model", "v.npz", "v.npz.partial"]

@@ -129,7 +129,7 @@ def test_a_file_that_is_no_checkpoint_is_named(tmp_path: Path, content: bytes | 
         torch.save({"job": "toy", "train_loss": {}}, path)  # of an earlier version
     else:
         path.write_bytes(content)
-    with pytest.raises(RelvecError, match="is no checkpoint of a run; remove it to start again"):
+    with pytest.raises(RelvecError, match="is not a checkpoint of a run; remove it to start again"):
         Toy(tmp_path).run()
 
 

@@ -138,7 +138,7 @@ def _kill() -> float:
 def test_a_folder_with_a_readme_of_its_own_takes_no_model(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     (tmp_path / "trained").mkdir()
     (tmp_path / "trained/README.md").write_text("My project")
-    with pytest.raises(RelvecError, match=r"has a README.md that is no model's; choose another folder"):
+    with pytest.raises(RelvecError, match=r"has a README.md that is not a model's; choose another folder"):
         make_trainer()
 
 

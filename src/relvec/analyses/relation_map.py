@@ -13,7 +13,7 @@ from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS, load_
 from relvec.data.benchmarks.registry import benchmark_name
 from relvec.data.sources import load
 from relvec.errors import RelvecError, needed_for, one_of
-from relvec.io.files import written_whole
+from relvec.io.files import atomic_write
 from relvec.model.cached_vectors import PairVectors
 from relvec.pairs import Pair
 from relvec.similarity import Vectors, normalized
@@ -68,7 +68,7 @@ class RelationMap:
 
     def save_coordinates(self, path: str | Path) -> None:
         """Write head, tail, relation, x and y as csv."""
-        with written_whole(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        with atomic_write(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file, lineterminator="\n")
             rows.writerow(COLUMNS)
             rows.writerows([*point["pair"], point["relation"], point["x"], point["y"]] for point in self.points())
@@ -201,7 +201,7 @@ def draw_map(found: RelationMap, path: str | Path, labels_per_relation: int = 3)
         metadata: dict[str, Any] = (
             {"Date": None, "Creator": None} if Path(path).suffix.lower() == ".svg" else {"Software": None}
         )
-        with written_whole(path) as partial:
+        with atomic_write(path) as partial:
             figure.savefig(partial, metadata=metadata, bbox_inches="tight")
 
 

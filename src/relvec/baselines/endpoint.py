@@ -43,7 +43,7 @@ class Endpoint:
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise RelvecError(f"{url!r} is no address of a server; write it as http://localhost:8000/v1.")
+            raise RelvecError(f"{url!r} is not the address of a server; write it as http://localhost:8000/v1.")
         if parts.username or parts.password:
             raise RelvecError(f"The address of {parts.hostname} holds a password; set {KEY_VARIABLES[0]} instead.")
         is_local = _is_loopback(parts.hostname)

@@ -79,8 +79,8 @@ def answers_of_run(
     """The choices of a system that was evaluated before, by its record with this scoring if there is one.
 
     >>> from relvec.evaluation.records import Record, save_record
-    >>> told = {"task": "analogy", "dataset": "u2", "part": "test", "fingerprint": "a1", "metrics": {}}
-    >>> record = Record(system="PMI", settings={"scoring": "forward"}, **told)
+    >>> fields = {"task": "analogy", "dataset": "u2", "part": "test", "fingerprint": "a1", "metrics": {}}
+    >>> record = Record(system="PMI", settings={"scoring": "forward"}, **fields)
     >>> save_record(record, "runs", [{"answer": 1, "predicted": 0}])
     >>> answers_of_run("runs", "PMI", "u2", "test", [Question(("a", "b"), (("c", "d"), ("e", "f")), answer=1)])
     [0]

@@ -20,7 +20,7 @@ from relvec.io.tables import pyarrow
 from relvec.model.model_check import ModelCheck
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.progress import progress_bar
-from relvec.storage.lock import writing
+from relvec.storage.lock import output_lock
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def embed_files(
     """Encode the pairs of many files into a folder of parquet shards; a job that was killed resumes.
 
     Inputs are files, patterns and folders, here or at any address of fsspec or pyarrow. A shard has the columns of its
-    part of a file and the vectors. A row that is no pair, or that the model cannot encode, is left out and told in
+    part of a file and the vectors. A row that is not a pair, or that the model cannot encode, is left out and listed in
     `errors.jsonl`; with `strict` it stops the job.
 
     >>> _ = Path("pairs.csv").write_text("Paris,France\\ncup,tea\\n,nothing\\n")
@@ -92,7 +92,7 @@ def embed_files(
     )
     task = Task(folder, header, str(model), loaded.backend, device, batch_size, strict, workers, ray_address)
     # One driver a folder, where there can be a lock: an object store has none.
-    with nullcontext() if is_remote(folder) else writing(folder):
+    with nullcontext() if is_remote(folder) else output_lock(folder):
         if not is_remote(folder):
             Path(folder).mkdir(parents=True, exist_ok=True)
         manifest = _manifest_to_resume(folder, header, loaded)

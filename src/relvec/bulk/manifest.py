@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from relvec.errors import RelvecError, in_one_sentence
+from relvec.errors import RelvecError, errors_as
 from relvec.io.addresses import read_whole, size_of, write_whole
 from relvec.model.model_check import ModelCheck
-from relvec.settings import DAMAGE, Settings, sealed, unsealed_lines
+from relvec.settings import DAMAGE, Settings, verified_lines, with_checksum
 
 MANIFEST = "manifest.jsonl"
 ERRORS = "errors.jsonl"
@@ -75,9 +75,9 @@ class Manifest:
         address = f"{folder}/{MANIFEST}"
         if size_of(address) < 0:
             fix = "make one with `relvec embed pairs/ -o vectors/`"
-            raise RelvecError(f"{folder} is no folder of shards (it has no {MANIFEST}); {fix}.")
-        with in_one_sentence(f"{address} is damaged", "remove it and the shards beside it to encode again", *DAMAGE):
-            header, *shards = unsealed_lines(read_whole(address).splitlines())
+            raise RelvecError(f"{folder} is not a folder of shards (it has no {MANIFEST}); {fix}.")
+        with errors_as(f"{address} is damaged", "remove it and the shards beside it to encode again", *DAMAGE):
+            header, *shards = verified_lines(read_whole(address).splitlines())
             found = cls(folder, JobHeader(**header))
             found.shards = {shard["part"]: Shard(**shard) for shard in shards}
             if size_of(f"{folder}/{ERRORS}") >= 0:
@@ -111,14 +111,14 @@ class Manifest:
 
     def begin(self) -> None:
         """Write the job before its first shard: a kill in between leaves no shard that nobody knows."""
-        write_whole(f"{self.folder}/{MANIFEST}", _lines([sealed(self.header.as_dict())]))
+        write_whole(f"{self.folder}/{MANIFEST}", _lines([with_checksum(self.header.as_dict())]))
 
     def save(self) -> None:
         """Write both files; the errors first, so that the manifest never has a shard whose errors are not there."""
         start = time.monotonic()
         write_whole(f"{self.folder}/{ERRORS}", _lines(self.problems))  # also if empty: another job may have left one
         entries = [self.header, *(self.shards[part] for part in sorted(self.shards))]
-        write_whole(f"{self.folder}/{MANIFEST}", _lines(sealed(entry.as_dict()) for entry in entries))
+        write_whole(f"{self.folder}/{MANIFEST}", _lines(with_checksum(entry.as_dict()) for entry in entries))
         self._saved = time.monotonic()
         self._seconds = self._saved - start
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from relvec.bulk.manifest import Shard
 from relvec.bulk.parts import Part
-from relvec.bulk.shards import Done, Task, Tell, encode_part
-from relvec.errors import RelvecError, in_one_sentence, needed_for
+from relvec.bulk.shards import Done, ReportRows, Task, encode_part
+from relvec.errors import RelvecError, errors_as, needed_for
 from relvec.model.relation_model import RelBERT
 
 LOST = 3
@@ -24,11 +24,11 @@ SECONDS_TO_TELL = 0.5
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
-def encode_locally(task: Task, model: RelBERT, parts: Sequence[Part], tell: Tell) -> Iterator[Done]:
+def encode_locally(task: Task, model: RelBERT, parts: Sequence[Part], report_rows: ReportRows) -> Iterator[Done]:
     """Encode parts in processes with a model and a thread each; one worker is this process with all its threads."""
     workers = min(task.workers or os.cpu_count() or 1, len(parts))
     if workers <= 1:
-        yield from (encode_part(task, model, part, tell) for part in parts)
+        yield from (encode_part(task, model, part, report_rows) for part in parts)
         return
     from concurrent.futures.process import BrokenProcessPool
 
@@ -36,7 +36,7 @@ def encode_locally(task: Task, model: RelBERT, parts: Sequence[Part], tell: Tell
     lost = 0
     while waiting:
         try:
-            for done in _in_processes(task, list(waiting.values()), workers, tell):
+            for done in _in_processes(task, list(waiting.values()), workers, report_rows):
                 del waiting[done.shard.part]
                 lost = 0
                 yield done
@@ -47,14 +47,14 @@ def encode_locally(task: Task, model: RelBERT, parts: Sequence[Part], tell: Tell
                 raise RelvecError(f"Worker processes were killed {LOST} times in a row; {fix}.") from error
 
 
-def _in_processes(task: Task, parts: Sequence[Part], workers: int, tell: Tell) -> Iterator[Done]:
+def _in_processes(task: Task, parts: Sequence[Part], workers: int, report_rows: ReportRows) -> Iterator[Done]:
     import multiprocessing
     from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
     from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("spawn")
     encoded = context.Value("q", 0)  # rows, by all workers
-    told = finished = 0
+    reported = finished = 0
     with _one_thread_each():
         pool = ProcessPoolExecutor(workers, context, _start_worker, (task, encoded))
         try:
@@ -62,14 +62,14 @@ def _in_processes(task: Task, parts: Sequence[Part], workers: int, tell: Tell) -
             while waiting:
                 ready, waiting = wait(waiting, SECONDS_TO_TELL, FIRST_COMPLETED)
                 now = encoded.get_obj().value  # without its lock, which a worker that was killed may hold
-                tell(now - told)
-                told = now
+                report_rows(now - reported)
+                reported = now
                 for each in ready:
                     done = each.result()
                     finished += done.shard.stop - done.shard.start
                     yield done
         except BrokenProcessPool:
-            tell(finished - told)
+            report_rows(finished - reported)
             # A worker that started while the pool ended the others is left alive: the pool would wait for it for ever.
             for worker in list(pool._processes.values()):
                 worker.kill()
@@ -118,14 +118,14 @@ def _end_with_parent() -> None:
 def _encode(part: Part) -> Done:
     task, model, encoded = _of_worker[0]
 
-    def tell(rows: int) -> None:
+    def report_rows(rows: int) -> None:
         with encoded.get_lock():
             encoded.value += rows
 
-    return encode_part(task, model, part, tell)
+    return encode_part(task, model, part, report_rows)
 
 
-def encode_on_ray(task: Task, model: RelBERT, parts: Sequence[Part], tell: Tell) -> Iterator[Done]:
+def encode_on_ray(task: Task, model: RelBERT, parts: Sequence[Part], report_rows: ReportRows) -> Iterator[Done]:
     """Encode parts by Ray Data: a pool of actors with a model each, on CPUs or, for `cuda`, on GPUs.
 
     Parts and shards travel through storage that every node reaches; only their names travel through Ray.
@@ -154,11 +154,11 @@ def encode_on_ray(task: Task, model: RelBERT, parts: Sequence[Part], tell: Tell)
             **needs,
         )
         for row in dataset.iter_rows():
-            told = json.loads(row["done"])
-            if "problem" in told:
-                raise RelvecError(told["problem"])
-            done = Done(Shard(**told["shard"]), told["problems"])
-            tell(done.shard.stop - done.shard.start)
+            message = json.loads(row["done"])
+            if "problem" in message:
+                raise RelvecError(message["problem"])
+            done = Done(Shard(**message["shard"]), message["problems"])
+            report_rows(done.shard.stop - done.shard.start)
             yield done
 
 
@@ -191,7 +191,7 @@ def _connected(ray: Any, task: Task) -> Iterator[None]:
         options |= {"num_cpus": task.workers, "include_dashboard": False}
     where = f"at {task.ray_address}" if task.ray_address else "on this machine"
     fix = "start it with `ray start --head`, or check the address"
-    with in_one_sentence(f"No Ray cluster answers {where}", fix, Exception):
+    with errors_as(f"No Ray cluster answers {where}", fix, Exception):
         _check_answers(task.ray_address or "auto")
         ray.init(task.ray_address or "local", **options)  # without an address Ray would take any cluster it finds
     try:
@@ -209,7 +209,7 @@ def _check_answers(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
 
 
-RUNNERS: dict[str, Callable[[Task, RelBERT, Sequence[Part], Tell], Iterator[Done]]] = {
+RUNNERS: dict[str, Callable[[Task, RelBERT, Sequence[Part], ReportRows], Iterator[Done]]] = {
     "local": encode_locally,
     "ray": encode_on_ray,
 }

@@ -20,7 +20,7 @@ from relvec.similarity import Vectors
 PAIRS_PER_STEP = 1_024
 """Progress is reported after this many pairs."""
 
-Tell = Callable[[int], object]
+ReportRows = Callable[[int], object]
 """Reports the rows encoded since the last call; a negative number, if they were lost with their worker."""
 
 
@@ -55,7 +55,7 @@ class Done(NamedTuple):
     problems: list[dict[str, Any]]
 
 
-def encode_part(task: Task, model: RelBERT, part: Part, tell: Tell) -> Done:
+def encode_part(task: Task, model: RelBERT, part: Part, report_rows: ReportRows) -> Done:
     """Encode a part and write its shard; the reported progress adds up to the rows of the part."""
     rows = read_part(part)
     refused = model.refused(rows.pairs, task.header.truncate)
@@ -67,12 +67,12 @@ def encode_part(task: Task, model: RelBERT, part: Part, tell: Tell) -> Done:
     distinct = list(dict.fromkeys(rows.pairs[at] for at in kept))
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", UnknownWordsWarning)
-        encoded = _encoded(task, model, distinct, tell)
+        encoded = _encoded(task, model, distinct, report_rows)
     unknown = sum(len(each.message.pairs) for each in found if isinstance(each.message, UnknownWordsWarning))
     row_of = {pair: row for row, pair in enumerate(distinct)}
     content = _parquet(rows, encoded[[row_of[rows.pairs[at]] for at in kept]], kept)
     write_whole(f"{task.folder}/{part.output}", content)
-    tell(part.stop - part.start - len(distinct))
+    report_rows(part.stop - part.start - len(distinct))
     shard = Shard(
         part=part.number,
         file=part.file,
@@ -89,7 +89,7 @@ def encode_part(task: Task, model: RelBERT, part: Part, tell: Tell) -> Done:
     return Done(shard, [{"part": part.number, "file": part.file, **problem._asdict()} for problem in problems])
 
 
-def _encoded(task: Task, model: RelBERT, pairs: Sequence[Pair], tell: Tell) -> Vectors:
+def _encoded(task: Task, model: RelBERT, pairs: Sequence[Pair], report_rows: ReportRows) -> Vectors:
     """The vectors of distinct pairs, by steps of pairs that are encoded fast together."""
     vectors = np.empty((len(pairs), model.dim), dtype=np.float32)
     order = model.encoding_order(pairs)
@@ -97,7 +97,7 @@ def _encoded(task: Task, model: RelBERT, pairs: Sequence[Pair], tell: Tell) -> V
         step = order[start : start + PAIRS_PER_STEP]
         options: dict[str, Any] = {"normalize": task.header.normalize, "truncate": task.header.truncate}
         vectors[step] = model.encode([pairs[at] for at in step], batch_size=task.batch_size, **options)
-        tell(len(step))
+        report_rows(len(step))
     return vectors
 
 

@@ -10,10 +10,10 @@ def baselines(json: Json = False) -> None:
 
     listed, rows = [], []
     for baseline in BASELINES.values():
-        told = baseline.setting_texts()
+        meanings = baseline.setting_texts()
         required = [name for name, field in baseline.settings.model_fields.items() if field.is_required()]
-        row = {"name": baseline.name, "tasks": list(baseline.tasks), "settings": told, "required": required}
+        row = {"name": baseline.name, "tasks": list(baseline.tasks), "settings": meanings, "required": required}
         listed.append({**row, "description": baseline.description})
-        settings = "; ".join(f"{name}: {meaning}" for name, meaning in told.items()) or None
+        settings = "; ".join(f"{name}: {meaning}" for name, meaning in meanings.items()) or None
         rows.append([baseline.name, baseline.description, ", ".join(baseline.tasks), settings])
     show(json, listed, Table(["name", "what it is", "for", "settings (--set name=value)"], rows))

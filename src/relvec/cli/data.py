@@ -53,8 +53,8 @@ def check(
     problems = [asdict(problem) for problem in audit(relations, known)]
     near = sorted(":".join(pair) for pair in near_pairs(relations, known)) if known else []
     counts = _counts(relations)
-    told = {**counts, "problems": len(problems), "in_a_benchmark_in_other_forms": len(near) if known else None}
-    tables = [facts_table(told, ("count", source))]
+    facts = {**counts, "problems": len(problems), "in_a_benchmark_in_other_forms": len(near) if known else None}
+    tables = [facts_table(facts, ("count", source))]
     if problems:
         tables.append(Table(list(problems[0]), [problem.values() for problem in problems]))
     show(json, {"source": source, **counts, "in_a_benchmark_in_other_forms": near, "problems": problems}, *tables)

@@ -39,7 +39,7 @@ Datasets = Annotated[
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SystemOptions:
     """What is evaluated: a model, perhaps with another prompt, or a baseline with its settings."""
 
     model: Annotated[
@@ -96,7 +96,7 @@ class EvaluationRun(Run):
     runs: Runs = Path("runs")
     name: Annotated[str, typer.Option(help="What tables call this system; seeds of one system share the name.")] = ""
 
-    def evaluate(self, tasks: "Sequence[Task[Any]]", chosen: Chosen, datasets: Sequence[str]) -> None:
+    def evaluate(self, tasks: "Sequence[Task[Any]]", chosen: SystemOptions, datasets: Sequence[str]) -> None:
         """Run the chosen system on the datasets of tasks of one kind, and print a row for each record."""
         from relvec.baselines.baseline import Context
         from relvec.evaluation.task import run_task
@@ -108,13 +108,13 @@ class EvaluationRun(Run):
         context = Context(pairs, task.name, self.name, self.data_dir, self.device)
         system = chosen.system(settings, context, self.backend)
         records = [record for each in tasks for record in run_task(each, system, data, self.runs, command)]
-        told = [
+        facts = [
             {**record.model_dump(include={"system", "dataset", "part", "settings"}), **record.metrics}
             for record in records
         ]
         rows = [[cell(record) for cell in task.columns.values()] for record in records]
         typed = [_distractor_table(record) for record in records if "by_distractor" in record.metrics]
-        show(self.json, told, Table(list(task.columns), rows, f"{system.name}, {task.part} part"), *typed)
+        show(self.json, facts, Table(list(task.columns), rows, f"{system.name}, {task.part} part"), *typed)
 
 
 def _distractor_table(record: "Record") -> Table:
@@ -135,7 +135,7 @@ def typed_command() -> str:
 @app.command()
 @with_shared_options
 def analogy(
-    chosen: Chosen,
+    chosen: SystemOptions,
     *,
     dataset: Datasets = None,
     part: Annotated[str, typer.Option(help="test to report, valid to choose by.")] = "test",
@@ -176,7 +176,7 @@ def analogy(
 @app.command()
 @with_shared_options
 def classification(
-    chosen: Chosen,
+    chosen: SystemOptions,
     *,
     dataset: Datasets = None,
     fine_tune: Annotated[
@@ -215,7 +215,7 @@ def classification(
 
 @app.command()
 @with_shared_options
-def mapping(chosen: Chosen, *, dataset: Datasets = None, run: EvaluationRun) -> None:
+def mapping(chosen: SystemOptions, *, dataset: Datasets = None, run: EvaluationRun) -> None:
     """Accuracy on relation mapping between two domains of terms."""
     from relvec.evaluation.mapping import MappingTask
 
@@ -236,4 +236,4 @@ def loss(
     """Loss on held-out pairs, for choosing prompts and recipes."""
     from relvec.evaluation.validation_loss import LossTask
 
-    run.evaluate([LossTask(loss=loss)], Chosen(model, template, pooling), [data])
+    run.evaluate([LossTask(loss=loss)], SystemOptions(model, template, pooling), [data])

@@ -111,8 +111,8 @@ def _explain_file(
         start_quickly()
     from relvec.io.files import check_place
     from relvec.model.cached_vectors import ModelVectors
-    from relvec.storage.job import written_once
-    from relvec.storage.lock import writing
+    from relvec.storage.job import atomic_write_once
+    from relvec.storage.lock import output_lock
 
     if output is not None:
         check_place(output, source)
@@ -128,7 +128,7 @@ def _explain_file(
         shown = [[*row[:3], f"{row[3]:.2f}", f"{row[4]:.2f}", row[5]] for row in named]
         show(json, [dict(zip(COLUMNS, row, strict=True)) for row in named], Table(COLUMNS, shown))
         return
-    with writing(output), written_once(output) as partial, partial.open("w", encoding="utf-8") as file:
+    with output_lock(output), atomic_write_once(output) as partial, partial.open("w", encoding="utf-8") as file:
         file.write("\t".join(COLUMNS) + "\n")
         for head, tail, relation, probability, related, sentence in rows:
             cells = [tsv_cell(head), tsv_cell(tail), relation, f"{probability:.4f}", f"{related:.4f}"]

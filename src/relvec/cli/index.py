@@ -199,5 +199,5 @@ def _report(address: str, version_before: int, seconds: float, done: "Prepared |
     known = f" ({done.cached:,} from the cache)" if done and done.cached else ""
     rate = (done.encoded if done else count) / max(seconds, 1e-9)
     was_finished = version_before > 0 and _version(address) == version_before
-    told = " (finished before)" if was_finished else f"{known}, {held}, {seconds:.1f} s, {rate:.0f} pairs/s"
-    typer.echo(f"{counted(count, 'pair')}{told} -> {address}", err=True)
+    about = " (finished before)" if was_finished else f"{known}, {held}, {seconds:.1f} s, {rate:.0f} pairs/s"
+    typer.echo(f"{counted(count, 'pair')}{about} -> {address}", err=True)

@@ -12,7 +12,7 @@ from relvec.errors import RelvecError
 from relvec.hub.models import model_rows, resolve
 from relvec.model.adapter import adapters_and_base, check_beside_base
 from relvec.storage.job import job_of
-from relvec.storage.lock import writing
+from relvec.storage.lock import output_lock
 
 _COLUMNS = ("name", "parameters", "download", "speed", "analogies (%)", "what it is")
 
@@ -102,7 +102,7 @@ def _write_once(make: Callable[[], Any], output: Path, job: str, save: Callable[
     """Make and save the model of a job, unless it was saved before, and print its folder."""
     from relvec.model.saving import finished_run
 
-    with writing(output):
+    with output_lock(output):
         if finished_run(output, job):
             typer.echo(f"{output} was finished before", err=True)
         else:

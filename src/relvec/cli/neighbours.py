@@ -44,7 +44,7 @@ def neighbours(
     encoder: Encoder,
     json: Json = False,
 ) -> None:
-    """Find pairs of an index that are related like the given ones."""
+    """Find the pairs of an index whose relation is most similar to that of the given ones."""
     query = [parse_pair(pair) for pair in pairs]
     start_quickly()
     from relvec.index import PairIndex
@@ -63,7 +63,7 @@ def neighbours(
     columns = ["pair", "score", *optional]
     table = [[f"{row[name]:.3f}" if name == "score" else row[name] for name in columns] for row in rows]
     names = [":".join(pair) for pair in query]
-    title = f"related like {', '.join(names)}"
+    title = f"nearest to {', '.join(names)}"
     show(json, {"query": names, "neighbours": rows}, Table([name.replace("_", " ") for name in columns], table, title))
 
 
@@ -119,7 +119,7 @@ def parse_analogy(parts: list[str]) -> tuple[Pair, str]:
     """
     halves = " ".join(parts).split("::") if any("::" in part for part in parts) else parts
     if len(halves) != 2:
-        raise RelvecError(f"{' '.join(parts)!r} is no open analogy; write a:b :: c:?.")
+        raise RelvecError(f"{' '.join(parts)!r} is not an open analogy; write a:b :: c:?.")
     third = halves[1].strip().removesuffix("?").rstrip().removesuffix(":")
     if ":" in third:
         raise RelvecError(f"{halves[1].strip()!r} leaves nothing open; write it as {third.partition(':')[0]}:?.")

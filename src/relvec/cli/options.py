@@ -159,7 +159,9 @@ def _option(field: Any) -> Any:
     """A field of Settings as an option: its description is the help, and None stands for its default."""
     names = [name for name in [field.json_schema_extra["option"]] if name]
     is_list = get_origin(field.annotation) in (list, tuple)
-    is_told = field.default_factory is None and field.default not in (None, "") and not is_list
+    shows_default = field.default_factory is None and field.default not in (None, "") and not is_list
     help_text = f"{field.description[0].upper()}{field.description[1:]}."
     kind = list[str] if is_list else field.annotation
-    return Annotated[kind | None, typer.Option(*names, help=help_text, show_default=is_told and str(field.default))]
+    return Annotated[
+        kind | None, typer.Option(*names, help=help_text, show_default=shows_default and str(field.default))
+    ]

@@ -80,5 +80,5 @@ def _is_numeric(cells: Sequence[str]) -> bool:
     >>> _is_numeric(["0.91", "-", "1,204 M"]), _is_numeric(["3 words", "two"]), _is_numeric(["", "-"])
     (True, False, False)
     """
-    told = [cell for cell in cells if cell not in ("", "-")]
-    return bool(told) and all(cell.lstrip("+-")[:1].isdigit() for cell in told)
+    filled = [cell for cell in cells if cell not in ("", "-")]
+    return bool(filled) and all(cell.lstrip("+-")[:1].isdigit() for cell in filled)

@@ -12,10 +12,10 @@ import typer
 from relvec.cli.options import DataDir, DryRun, Json, SeedOption, output_option
 from relvec.cli.output import Table, show
 from relvec.errors import RelvecError, needed_for
-from relvec.io.files import data_folder, written_whole
+from relvec.io.files import atomic_write, data_folder
 from relvec.progress import progress_bar
 from relvec.settings import named_values
-from relvec.storage.lock import writing
+from relvec.storage.lock import output_lock
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -74,8 +74,8 @@ def reproduce(
     costs = [estimates.estimate(step, speed) for step in steps]
     missing = list(checks.problems(steps, chosen.profile(profile), inputs, data_dir))
     if dry_run:
-        told = _plan_json(steps, costs, left_out) | {"missing": missing}
-        show(json, told, *_plan_tables(steps, costs, left_out, machine))
+        summary = _plan_json(steps, costs, left_out) | {"missing": missing}
+        show(json, summary, *_plan_tables(steps, costs, left_out, machine))
     if missing:
         raise RelvecError("\n".join(missing))
     if dry_run:
@@ -85,7 +85,7 @@ def reproduce(
         os.environ["RELVEC_DATA"] = str(data.resolve())
         job = f"reproduce with {data.resolve()}"
     done: list[Finished] = []
-    with writing(output / "journal.jsonl"):
+    with output_lock(output / "journal.jsonl"):
         journal = Journal(output / "journal.jsonl", job)
         names = {step.name: cost for step, cost in zip(steps, costs, strict=True)}
         with progress_bar(round(sum(cost.seconds for cost in costs)), "Reproducing", unit="s") as bar:
@@ -163,7 +163,7 @@ def _finish(done: "Sequence[Finished]", left_out: "Sequence[Step]", runs: Path, 
     if (runs / RECORDS_NAME).is_file():
         write_report(runs, output)
         found = verdicts(load_records(runs))
-        with written_whole(output / "verdicts.csv") as partial:
+        with atomic_write(output / "verdicts.csv") as partial:
             _table(found).to_csv(partial, index=False, float_format="%.2f")
     failed = [each for each in done if each.state in ("failed", "skipped")]
     tables = [
@@ -172,7 +172,7 @@ def _finish(done: "Sequence[Finished]", left_out: "Sequence[Step]", runs: Path, 
     if failed:
         rows = [[each.step.name, each.state, each.reason] for each in failed]
         tables.append(Table(["step", "state", "why"], rows, "What failed"))
-    told = {
+    summary = {
         "steps": {each.step.name: each.state for each in done},
         "left_out": [step.name for step in left_out],
         "verdicts": [asdict(each) | {"is_within": each.is_within} for each in found],
@@ -180,7 +180,7 @@ def _finish(done: "Sequence[Finished]", left_out: "Sequence[Step]", runs: Path, 
     within = sum(each.is_within for each in found)
     steps = f"{len(done) - len(failed)} of {len(done)} steps"
     note = f"{steps}, {within} of {len(found)} published cells within seed noise -> {output}"
-    show(json, told, *tables, note=note)
+    show(json, summary, *tables, note=note)
     if failed:
         raise typer.Exit(1)
 

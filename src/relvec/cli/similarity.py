@@ -26,7 +26,7 @@ def similarity(
     rows = [(pair, score) for pair, score in found if isinstance(pair, tuple)]
     ranking = [{**pair_json(pair), "score": score} for pair, score in rows]
     table = [[":".join(pair), f"{score:.3f}"] for pair, score in rows]
-    title = f"related like {':'.join(query)}"
+    title = f"similarity to {':'.join(query)}"
     show(json, {"query": ":".join(query), "ranking": ranking}, Table(["pair", "similarity"], table, title))
 
 
@@ -49,7 +49,7 @@ def solve(
         ["->" if index == solution.answer else "", name, f"{score:.3f}"]
         for index, (name, _, score) in enumerate(scored)
     ]
-    show(json, answer, Table(["", "choice", "similarity"], rows, f"related like {':'.join(stem)}"))
+    show(json, answer, Table(["", "choice", "similarity"], rows, f"similarity to {':'.join(stem)}"))
 
 
 def _first_and_rest(texts: list[str], problem: str) -> tuple[Pair, list[Pair]]:

@@ -12,7 +12,7 @@ import typer
 from relvec.bulk.manifest import Manifest
 from relvec.cli.options import Json
 from relvec.cli.output import Table, show
-from relvec.errors import in_one_sentence
+from relvec.errors import errors_as
 from relvec.hub.models import resolve
 from relvec.index.storage import is_index, read_meta
 from relvec.io.checksums import CHECKSUMS_NAME, check_files, check_folder
@@ -20,7 +20,7 @@ from relvec.io.files import expanded
 from relvec.io.tables import read_parquet
 from relvec.io.vectors import PAGE_CHECKSUMS
 from relvec.model.adapter import adapters_and_base
-from relvec.settings import unsealed_lines
+from relvec.settings import verified_lines
 from relvec.storage.cache import check_cache
 
 Check = Callable[[Path], int]
@@ -57,7 +57,7 @@ def _compared(given: str) -> dict[Path, int]:
 
 def _count(file: Path) -> int:
     check = next((check for pattern, check in CHECKS.items() if fnmatch(file.name, pattern)), None)
-    with in_one_sentence(f"{file} is not what was stored", "get or make it again", Exception):
+    with errors_as(f"{file} is not what was stored", "get or make it again", Exception):
         return check(file) if check else 0
 
 
@@ -75,7 +75,7 @@ def _sealed(file: Path) -> int:
     """A JSON object, or lines of them; a last line without an end is still being written."""
     content = file.read_bytes()
     parts = [content] if file.suffix == ".json" else content.split(b"\n")[:-1]
-    plain = unsealed_lines(parts)
+    plain = verified_lines(parts)
     return sum(jsons.loads(part) != entry for part, entry in zip(parts, plain, strict=True))
 
 

@@ -142,7 +142,7 @@ def _score(value: Any, where: str) -> float:
     except (TypeError, ValueError):
         score = math.nan
     if not math.isfinite(score):
-        raise RelvecError(f"{where}the score {value!r} is no number; write one such as 42.5.")
+        raise RelvecError(f"{where}the score {value!r} is not a number; write one such as 42.5.")
     return score
 
 

@@ -119,4 +119,4 @@ def _place(source: Source, data_dir: str | Path | None) -> Path:
         return dataset_folder(source.hub_id, PATTERNS)
     except RelvecError as error:
         fix = f"get it from {source.website} and give its folder, or have {source.data_file} below $RELVEC_DATA"
-        raise RelvecError(f"{source.name} is not on this machine nor to be had from the hub; {fix}.") from error
+        raise RelvecError(f"{source.name} is neither on this machine nor available from the hub; {fix}.") from error

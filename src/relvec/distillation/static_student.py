@@ -63,8 +63,10 @@ class StaticDistiller(StudentTraining):
         self._epoch, self._order = -1, np.empty(0, dtype=np.int64)
         self.steps_per_epoch = math.ceil(len(pool.train) / settings.batch_size)
         weights = [(TABLE, torch.nn.Parameter(table)), *zip(LAYERS, layers, strict=True)]
-        told = (known.checksum if known else base, self.terms.vocabulary)
-        super().__init__(teacher, pool, settings, output, weights, self.steps_per_epoch, *told, base=base, data=data)
+        decisive = (known.checksum if known else base, self.terms.vocabulary)
+        super().__init__(
+            teacher, pool, settings, output, weights, self.steps_per_epoch, *decisive, base=base, data=data
+        )
 
     def trained_model(self) -> StaticRelBERT:
         table, *layers = (self.weights[name].detach().numpy() for name in (TABLE, *LAYERS))

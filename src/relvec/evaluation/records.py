@@ -17,9 +17,9 @@ from pydantic import Field
 
 from relvec import __version__
 from relvec.errors import RelvecError
-from relvec.io.files import read_lines, written_whole
-from relvec.settings import Settings, sealed, unsealed
-from relvec.storage.lock import writing
+from relvec.io.files import atomic_write, read_lines
+from relvec.settings import Settings, verified, with_checksum
+from relvec.storage.lock import output_lock
 
 RECORDS_NAME = "records.jsonl"
 PREDICTIONS_NAME = "predictions"
@@ -57,8 +57,8 @@ class Record(Settings):
     @property
     def key(self) -> str:
         """A file name for the record: its system, and a checksum of all that tells it from other records."""
-        told = [self.task, self.system, self.dataset, self.part, self.fingerprint, self.settings]
-        return f"{file_name(self.system)}-{_checksum(json.dumps(told, sort_keys=True, default=str))}"
+        identity = [self.task, self.system, self.dataset, self.part, self.fingerprint, self.settings]
+        return f"{file_name(self.system)}-{_checksum(json.dumps(identity, sort_keys=True, default=str))}"
 
 
 def file_name(text: str) -> str:
@@ -89,15 +89,15 @@ def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str
     """
     public = record.changed({"facts": portable_facts(record.facts), "command": portable(record.command)})
     path = Path(runs) / RECORDS_NAME
-    with writing(path, wait=True):
+    with output_lock(path, wait=True):
         kept = {each.key: each for each in _read(path)} | {record.key: public}
         if lines := [json.dumps(prediction, ensure_ascii=False) + "\n" for prediction in predictions]:
             target = _predictions_file(record, runs)
             target.parent.mkdir(exist_ok=True)
-            with written_whole(target) as partial:
+            with atomic_write(target) as partial:
                 partial.write_text("".join(lines), encoding="utf-8")
-        with written_whole(path) as partial:
-            rows = (json.dumps(sealed(each.as_dict()), ensure_ascii=False) for each in kept.values())
+        with atomic_write(path) as partial:
+            rows = (json.dumps(with_checksum(each.as_dict()), ensure_ascii=False) for each in kept.values())
             partial.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
 
 
@@ -131,9 +131,9 @@ def _read(path: Path) -> Iterator[Record]:
     for number, line in enumerate(read_lines(path)[1], start=1):
         if line:
             try:
-                fields = unsealed(dict(json.loads(line)))
+                fields = verified(dict(json.loads(line)))
             except (ValueError, TypeError) as error:
-                raise RelvecError(f"{path}, line {number}: not a record ({error}); mend or remove the line.") from error
+                raise RelvecError(f"{path}, line {number}: not a record ({error}); fix or remove the line.") from error
             yield Record.checked(fields, where=f"{path}, line {number}: ")
 
 

@@ -88,7 +88,7 @@ class LossTask(Task[Sequence[RatedRelation]]):
 
     def check(self, system: System, data: object) -> None:
         if not isinstance(vectors_of(system), ModelVectors):
-            raise RelvecError(f"{system.name} is no model and has no loss; choose a model.")
+            raise RelvecError(f"{system.name} is not a model and has no loss; choose a model.")
 
     def settings(self, system: System, data: object) -> dict[str, Any]:
         return {"loss": self.loss}

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from relvec.errors import RelvecError, in_one_sentence
+from relvec.errors import RelvecError, errors_as
 from relvec.hub.network import HubError, hub_snapshot
 from relvec.io.files import data_folder
 
 
 def dataset_folder(dataset: str, patterns: Sequence[str]) -> Path:
     """The files of a dataset that match the patterns."""
-    with in_one_sentence(f"There is no data {dataset} here", "check the name, or give a file", HubError):
+    with errors_as(f"There is no data {dataset} here", "check the name, or give a file", HubError):
         return hub_snapshot(dataset, patterns, kind="dataset")
 
 

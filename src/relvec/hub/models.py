@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from relvec.errors import RelvecError, did_you_mean, in_one_sentence, needed_for
+from relvec.errors import RelvecError, did_you_mean, errors_as, needed_for
 from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS, HUB_MODELS, BaseModel, BundledModel, HubModel, Measured
 from relvec.hub.network import HubError, hub_answers, hub_snapshot, offline
 from relvec.hub.packages import unpack_packages
@@ -18,7 +18,7 @@ from relvec.io.checksums import write_checksums
 from relvec.io.files import checksum, expanded
 from relvec.progress import quiet_transformers
 from relvec.storage.cache import cache_folder
-from relvec.storage.lock import writing
+from relvec.storage.lock import output_lock
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ def resolve(model: str | Path, revision: str | None = None, show_progress: bool 
     if folder.is_dir() and (folder / "config.json").is_file():
         return folder
     if folder.exists():
-        raise RelvecError(f"{name} has no config.json and so is no model; give the folder of a saved model.")
+        raise RelvecError(f"{name} has no config.json and so is not a model; give the folder of a saved model.")
     if not _HUB_ID.fullmatch(name) or name.startswith("."):
         raise RelvecError(f"There is no model folder {name}; check the path, or see `relvec models`.")
     return _hub_folder(name, revision)
@@ -59,7 +59,7 @@ def fetch(model: BaseModel, show_progress: bool | None = None) -> Path:
             f"run `relvec fetch {model.name}` where it is on, or copy the folder {folder.name} there."
         )
     work = folder.with_name(f".{folder.name}.partial")
-    with in_one_sentence(f"Cannot write to {folder.parent}", "set RELVEC_CACHE", OSError), writing(folder, wait=True):
+    with errors_as(f"Cannot write to {folder.parent}", "set RELVEC_CACHE", OSError), output_lock(folder, wait=True):
         if not folder.is_dir():  # another process may have fetched it while this one waited
             (work / "model").mkdir(parents=True, exist_ok=True)
             _fetch_into(work, model, show_progress)

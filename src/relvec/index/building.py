@@ -21,8 +21,8 @@ from relvec.io.vectors import FORMATS, check_output, read_pair_file, write_pair_
 from relvec.model.cached_vectors import ModelVectors, Prepared, embed_to_file
 from relvec.model.model_check import ModelCheck, check_same_model
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
-from relvec.storage.job import job_of, written_once
-from relvec.storage.lock import writing
+from relvec.storage.job import atomic_write_once, job_of
+from relvec.storage.lock import output_lock
 
 SAMPLED = 16
 ALIKE = 0.999  # half precision still reaches it
@@ -161,7 +161,7 @@ def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = 
         index.check_model(model)
         embed_to_file(model, pairs, path, columns=columns, normalize=True, truncate=True)
         return
-    with writing(path), written_once(path) as partial:
+    with output_lock(path), atomic_write_once(path) as partial:
         write_pair_file(partial, pairs, index.vectors, columns)
 
 
@@ -169,7 +169,8 @@ def check_export(path: Path) -> None:
     """Refuse a file that cannot be written, or that has no place for pairs: asked before anything is encoded."""
     endings = [ending for ending in FORMATS if ending != ".npy"]
     if path.suffix.lower() not in endings:
-        raise RelvecError(f"{path.name} is no file for pairs with their vectors; end its name in {', '.join(endings)}.")
+        fix = f"end its name in {', '.join(endings)}"
+        raise RelvecError(f"{path.name} is not a file for pairs with their vectors; {fix}.")
     check_output(path)
 
 
@@ -183,5 +184,5 @@ def export_pairs(index: PairIndex, path: str | Path) -> None:
     """
     rows = zip(index.pairs.pairs(), index.pairs.all_relations(), strict=True)
     lines = "".join(f"{tsv_cell(head)}\t{tsv_cell(tail)}\t{tsv_cell(relation)}\n" for (head, tail), relation in rows)
-    with writing(path), written_once(path) as partial:
+    with output_lock(path), atomic_write_once(path) as partial:
         partial.write_text("head\ttail\trelation\n" + lines, encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from relvec.errors import RelvecError
-from relvec.index.pair_index import CANDIDATES, UNRELATED_PENALTY, PairIndex, Wanted
+from relvec.index.pair_index import CANDIDATES, UNRELATED_PENALTY, PairFilter, PairIndex
 from relvec.io.word2vec import VectorTable, read_vectors, spellings
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import as_word
@@ -77,8 +77,8 @@ def candidate_words(
     """
     index.check_model(model)
     forward, backward = model.encode([(a, b), (b, a)])
-    words = [found.pair[1] for found in index.candidates(forward, from_each, Wanted(head=c))]
-    words += [found.pair[0] for found in index.candidates(backward, from_each, Wanted(tail=c))]
+    words = [found.pair[1] for found in index.candidates(forward, from_each, PairFilter(head=c))]
+    words += [found.pair[0] for found in index.candidates(backward, from_each, PairFilter(tail=c))]
     words += [found.pair[1] for found in index.candidates(forward, from_each)]
     if word_vectors is not None:
         words += _near(read_vectors(word_vectors), a, b, c, from_each)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relvec.index.pair_index import PairIndex, Wanted
+from relvec.index.pair_index import PairFilter, PairIndex
 from relvec.model.catalogues import encoded_texts, with_texts
 from relvec.model.relation_model import RelBERT
 from relvec.naming import NamedRelation
@@ -56,7 +56,9 @@ def find(
     """
     matched = match(model, definition)
     index.check_model(model)
-    wanted: list[Wanted | None] = [None] if words is None else [side for word in words for side in _with(as_word(word))]
+    wanted: list[PairFilter | None] = (
+        [None] if words is None else [side for word in words for side in _with(as_word(word))]
+    )
     vectors = model.encode([RelBERT.prototype(each.relation.examples) for each in matched])
     size = max(FROM_EACH, 2 * k)
     near = (each for vector in vectors for side in wanted for each in index.candidates(vector, size, side))
@@ -64,8 +66,8 @@ def find(
     return matched, _ranked(model, matched, pairs)[:k] if pairs else []
 
 
-def _with(word: str) -> tuple[Wanted, Wanted]:
-    return Wanted(head=word), Wanted(tail=word)
+def _with(word: str) -> tuple[PairFilter, PairFilter]:
+    return PairFilter(head=word), PairFilter(tail=word)
 
 
 def _ranked(model: RelBERT, matched: Sequence[Matched], pairs: Sequence[Pair]) -> list[Found]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from relvec.errors import RelvecError, needed_for
 from relvec.index.kinds import KINDS
-from relvec.index.pair_index import Neighbour, PairIndex, Wanted
+from relvec.index.pair_index import Neighbour, PairFilter, PairIndex
 from relvec.index.vector_store import VectorRows, check_shorter, principal_axes, training_sample
 from relvec.index.vocabulary import PairVocabulary
 from relvec.io.files import expanded
@@ -125,13 +125,13 @@ class MilvusIndex(PairIndex):
                 found[_pair(row["pair"])] = row["vector"]
         return np.array([found[pair] for pair in wanted], dtype=np.float32)
 
-    def candidates(self, vector: NDArray[np.float32], k: int, wanted: Wanted | None = None) -> list[Neighbour]:
+    def candidates(self, vector: NDArray[np.float32], k: int, wanted: PairFilter | None = None) -> list[Neighbour]:
         with _answered(self.address):
             found = self._client.search(
                 self._name,
                 self._projected(vector[None]).tolist(),
                 limit=k,
-                filter=expression(wanted or Wanted()),
+                filter=expression(wanted or PairFilter()),
                 output_fields=["pair", "relation"],
                 search_params={"metric_type": "IP"},
             )[0]
@@ -263,10 +263,10 @@ def _create(client: Any, name: str, texts: dict[str, int], dim: int, method: str
     client.create_collection(name, schema=schema, index_params=index, consistency_level="Strong")
 
 
-def expression(wanted: Wanted) -> str:
+def expression(wanted: PairFilter) -> str:
     r"""The conditions in Milvus' own language.
 
-    >>> expression(Wanted(("part of",), without_words=frozenset(["Cup"])))
+    >>> expression(PairFilter(("part of",), without_words=frozenset(["Cup"])))
     'relation in ["part of"] and head not in ["cup"] and tail not in ["cup"]'
     """
     parts = [] if wanted.relations is None else [_one_of("relation", wanted.relations)]

@@ -40,7 +40,7 @@ class Neighbour(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PairFilter:
     """Which pairs of an index count: those that fulfil every condition; words are alike in upper and lower case."""
 
     relations: tuple[str, ...] | None = None
@@ -299,7 +299,7 @@ class PairIndex:
         exact = dict(zip(pairs, zip(again, lost, strict=True), strict=True))
         return [_ranked(vector, of_query, exact)[:k] for vector, of_query in zip(vectors, found, strict=True)]
 
-    def candidates(self, vector: NDArray[np.float32], k: int, wanted: Wanted | None = None) -> list[Neighbour]:
+    def candidates(self, vector: NDArray[np.float32], k: int, wanted: PairFilter | None = None) -> list[Neighbour]:
         """The best of the wanted pairs, with scores as the index knows them."""
         scores, rows = self._vectors.search(vector, k, None if wanted is None else self._allowed(wanted))
         return [
@@ -338,7 +338,7 @@ class PairIndex:
     def _get(self, start: int, stop: int) -> Vectors:
         return self._vectors.get(start, stop)
 
-    def _allowed(self, wanted: Wanted) -> Mask:
+    def _allowed(self, wanted: PairFilter) -> Mask:
         pairs = self.pairs
         allowed = np.ones(len(pairs), dtype=bool) if wanted.relations is None else pairs.with_relation(wanted.relations)
         if wanted.head:
@@ -373,13 +373,13 @@ def _checked_rows(pairs: Sequence[Pair], vectors: Any, dim: int) -> Vectors:
     return rows
 
 
-def _wanted(query: Relation, relations: tuple[str, ...] | None, shared_words: bool) -> Wanted:
+def _wanted(query: Relation, relations: tuple[str, ...] | None, shared_words: bool) -> PairFilter:
     """Not the query's own pairs and their reverses, or none that has a word of it."""
     pairs = query.pairs if isinstance(query, Prototype) else (query,)
     if shared_words:
         ways = ((head, tail) for pair in pairs for head, tail in (pair, pair[::-1]))
-        return Wanted(relations, without_pairs=frozenset(ways))
-    return Wanted(relations, without_words=frozenset(word for pair in pairs for word in pair))
+        return PairFilter(relations, without_pairs=frozenset(ways))
+    return PairFilter(relations, without_words=frozenset(word for pair in pairs for word in pair))
 
 
 def _ranked(

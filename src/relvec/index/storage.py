@@ -13,12 +13,12 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from relvec.errors import RelvecError, in_one_sentence, one_of
+from relvec.errors import RelvecError, errors_as, one_of
 from relvec.index.kinds import KINDS
 from relvec.index.vector_store import VectorStore
 from relvec.index.vocabulary import PairVocabulary
 from relvec.io.checksums import check_files
-from relvec.io.files import checksum, written_whole
+from relvec.io.files import atomic_write, checksum
 from relvec.model.model_check import ModelCheck
 from relvec.storage import lock
 from relvec.storage.job import check_job
@@ -122,7 +122,7 @@ def _opened(folder: Path, meta: IndexMeta, mapped: bool) -> Stored:
     files = (meta.vectors_file(folder), meta.vectors_bytes), (meta.pairs_file(folder), meta.pairs_bytes)
     for path, size in files:
         # A mapped file that was cut short would end the process when it is searched.
-        with in_one_sentence(f"{path} is missing or cut short", REBUILD, OSError):
+        with errors_as(f"{path} is missing or cut short", REBUILD, OSError):
             if path.stat().st_size != size:
                 raise OSError(f"it should have {size:,} bytes")
     meta.check_files(folder)
@@ -137,9 +137,9 @@ def _opened(folder: Path, meta: IndexMeta, mapped: bool) -> Stored:
 def writing_index(folder: Path, *, wait: bool = True) -> Iterator[None]:
     """Make the folder if need be and hold its lock, which lies within: it marks what a killed writer has left."""
     if folder.is_file() or (folder.is_dir() and not is_index(folder)):
-        raise RelvecError(f"{folder} exists and is no index; choose another place.")
+        raise RelvecError(f"{folder} exists and is not an index; choose another place.")
     try:
-        with lock.writing(folder / META, wait=wait):
+        with lock.output_lock(folder / META, wait=wait):
             yield
     finally:
         with suppress(OSError):
@@ -153,7 +153,7 @@ def write_folder(
     version = _next_version(folder)
     files = folder / f"vectors-{version}.faiss", folder / f"pairs-{version}.npz"
     for file, write in zip(files, (vectors.write, pairs.write), strict=True):
-        with written_whole(file) as path:
+        with atomic_write(file) as path:
             write(path)
     meta = IndexMeta(
         **made_by.plain.as_dict(),
@@ -167,7 +167,7 @@ def write_folder(
         pairs_sha256=checksum(files[1]),
         job=job,
     )
-    with written_whole(folder / META) as path:
+    with atomic_write(folder / META) as path:
         path.write_text(meta.to_json(), encoding="utf-8")
     for old in list(folder.iterdir()):
         if OF_A_VERSION.fullmatch(old.name) and old not in files:

@@ -145,7 +145,8 @@ class VectorStore:
         try:
             return cls(kind, library.read_index(str(path), library.IO_FLAG_MMAP_IFC if mapped else 0))
         except RuntimeError as error:
-            raise RelvecError(f"{path} is no whole FAISS file ({_reason(error)}); build the index again.") from error
+            problem = f"{path} is not a complete FAISS file ({_reason(error)})"
+            raise RelvecError(f"{problem}; build the index again.") from error
 
     @property
     def _core(self) -> Any:

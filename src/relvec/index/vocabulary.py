@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError, counted, in_one_sentence
+from relvec.errors import RelvecError, counted, errors_as
 from relvec.io.word2vec import UNREADABLE
 from relvec.pairs import Pair, as_pairs, as_word
 
@@ -112,8 +112,8 @@ class PairVocabulary:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        problem, fix = f"{path} is no whole table of pairs", "build the index again"
-        with in_one_sentence(problem, fix, *UNREADABLE), _ONE_READER, np.load(path, allow_pickle=False) as file:
+        problem, fix = f"{path} is not a complete table of pairs", "build the index again"
+        with errors_as(problem, fix, *UNREADABLE), _ONE_READER, np.load(path, allow_pickle=False) as file:
             words, relations = (bytes(file[name]).decode().split("\n") for name in ("words", "relations"))
             return cls(words, file["heads"], file["tails"], relations, file["labels"])
 
@@ -147,7 +147,7 @@ def distinct_pairs(pairs: Any, relations: Sequence[str] | None = None) -> tuple[
     names = [""] * len(listed) if relations is None else list(relations)
     if len(names) != len(listed):
         given = f"{counted(len(names), 'relation')} for {counted(len(listed), 'pair')}"
-        raise RelvecError(f"Given are {given}; give one for each.")
+        raise RelvecError(f"Got {given}; give one for each.")
     for pair, name in zip(listed, names, strict=True):
         found[pair] = found.get(pair) or name
     return list(found), list(found.values())

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from relvec.errors import RelvecError, in_one_sentence, needed_for
-from relvec.io.files import GZIP_START, checksum, expanded, reading, written_whole
+from relvec.errors import RelvecError, errors_as, needed_for
+from relvec.io.files import GZIP_START, atomic_write, checksum, expanded, read_errors
 from relvec.io.tables import TABLES, kind_of
 
 SECONDS_TO_ANSWER = 10
@@ -40,7 +40,7 @@ def filesystem(address: str) -> tuple[Any, str]:
 @contextmanager
 def _reading(address: str) -> Iterator[tuple[Any, str]]:
     # an unknown protocol, or a file that is no parquet, is a ValueError
-    with in_one_sentence(f"Cannot read {address}", "check the address", ValueError), reading(address):
+    with errors_as(f"Cannot read {address}", "check the address", ValueError), read_errors(address):
         yield filesystem(address)
 
 
@@ -139,10 +139,10 @@ def opened(address: str) -> Iterator[Any]:
 def write_whole(address: str, content: bytes) -> None:
     """Write a file, whole or not at all; an object store shows an object only when all of it has arrived."""
     if not is_remote(address):
-        with written_whole(expanded(address)) as partial:
+        with atomic_write(expanded(address)) as partial:
             partial.write_bytes(content)
         return
     files, path = filesystem(address)
-    with in_one_sentence(f"Cannot write {address}", "check its name and your rights there", OSError):
+    with errors_as(f"Cannot write {address}", "check its name and your rights there", OSError):
         files.makedirs(str(PurePosixPath(path).parent), exist_ok=True)
         files.pipe_file(path, content)

@@ -1,7 +1,7 @@
 """Checksums of stored files: written beside them, compared when they are opened, all of them by `relvec verify`.
 
 A folder has them in `checksums.sha256`, in the form that `sha256sum -c` reads. Who writes a folder calls
-`write_checksums(partial)` last of all, inside `folder_written_whole`; who opens one calls `check_folder(folder)`. For
+`write_checksums(partial)` last of all, inside `atomic_folder`; who opens one calls `check_folder(folder)`. For
 models that is done: `StoredModel.find` checks whatever files the folder tells of, for every backend. What is replaced
 in one step keeps the checksums in its own metadata, as the meta.json of an index does, and calls `check_files`.
 """
@@ -55,22 +55,22 @@ def check_folder(folder: Path, *, every: bool = False) -> int:
     return check_files(read_checksums(folder), folder / CHECKSUMS_NAME, _FIX, every=every)
 
 
-def check_files(checksums: Mapping[Path, str], told_in: Path, fix: str, *, every: bool = False) -> int:
-    """Refuse a file that is not what was stored, and return how many were read; `told_in` is what has the checksums.
+def check_files(checksums: Mapping[Path, str], manifest: Path, fix: str, *, every: bool = False) -> int:
+    """Refuse a file that is not what was stored, and return how many were read; `manifest` is what has the checksums.
 
-    Unless `every` file is wanted, a large one is read only if it is newer than `told_in`, which is written last, and
+    Unless `every` file is wanted, a large one is read only if it is newer than `manifest`, which is written last, and
     one that is missing is left to whoever needs it.
     """
-    read = [path for path in checksums if every or _is_due(path, told_in)]
+    read = [path for path in checksums if every or _is_due(path, manifest)]
     for path in read:
         if checksum(path) != checksums[path]:
             raise RelvecError(f"{path} is not what was stored; {fix}.")
     return len(read)
 
 
-def _is_due(path: Path, told_in: Path) -> bool:
+def _is_due(path: Path, manifest: Path) -> bool:
     try:
         file = path.stat()
-        return file.st_size <= CHEAP_BYTES or file.st_mtime_ns > told_in.stat().st_mtime_ns
+        return file.st_size <= CHEAP_BYTES or file.st_mtime_ns > manifest.stat().st_mtime_ns
     except FileNotFoundError:  # a writer may take it away at this very moment
         return False

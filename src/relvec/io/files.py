@@ -44,7 +44,7 @@ def unpacked(path: Path) -> Iterator[tuple[io.BufferedReader, io.FileIO]]:
     ...     stream.read()
     b'tea'
     """
-    with reading(path), io.FileIO(path) as file:
+    with read_errors(path), io.FileIO(path) as file:
         raw: io.BufferedReader = io.BufferedReader(file, READ_BYTES)
         is_packed = raw.peek(2).startswith(GZIP_START)
         yield io.BufferedReader(gzip.GzipFile(fileobj=raw), READ_BYTES) if is_packed else raw, file
@@ -78,38 +78,38 @@ def checksum(path: Path) -> str:
     >>> checksum(Path("words.txt"))[:8]
     'a9f74d1e'
     """
-    with reading(path), path.open("rb") as file:
+    with read_errors(path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
-def reading(address: str | Path) -> Iterator[None]:
+def read_errors(address: str | Path) -> Iterator[None]:
     """Around code that reads a file: if that fails, the error names the file."""
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise RelvecError(f"{address} is no whole gzip file ({error}); pack or download it again.") from error
+        raise RelvecError(f"{address} is not a complete gzip file ({error}); pack or download it again.") from error
     except OSError as error:
         reason = error.strerror or error
         raise RelvecError(f"Cannot read {address}: {reason}; check the path and your rights there.") from error
 
 
 @contextmanager
-def written_whole(path: str | Path) -> Iterator[Path]:
+def atomic_write(path: str | Path) -> Iterator[Path]:
     """Yield a path beside `path` to write to; it takes the final name only if the block succeeds.
 
-    >>> with written_whole("vectors.txt") as partial:
+    >>> with atomic_write("vectors.txt") as partial:
     ...     _ = partial.write_text("1 2 3")
     >>> Path("vectors.txt").read_text()
     '1 2 3'
     """
     target = Path(path)
-    with place_named(target):
+    with write_errors(target):
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=target.suffix)
     os.close(handle)
     partial = Path(name)
     try:
-        with place_named(target):
+        with write_errors(target):
             yield partial
             partial.chmod(0o666 & ~_umask())
             partial.replace(target)
@@ -118,23 +118,23 @@ def written_whole(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def folder_written_whole(path: str | Path, stale: Collection[str] = (), first: Collection[str] = ()) -> Iterator[Path]:
+def atomic_folder(path: str | Path, stale: Collection[str] = (), first: Collection[str] = ()) -> Iterator[Path]:
     """Yield a new folder beside `path`; its files move there only if the block succeeds.
 
     Files of the old folder that match a `stale` pattern go, so that old and new are never mixed. Those named in `first`
     move first: by them a run that was killed in between knows its own folder again.
 
-    >>> with folder_written_whole("model") as partial:
+    >>> with atomic_folder("model") as partial:
     ...     _ = (partial / "config.json").write_text("{}")
     >>> [file.name for file in Path("model").iterdir()]
     ['config.json']
     """
     target = Path(path)
-    with place_named(target):
+    with write_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(dir=target.parent, prefix=_prefix(target)))
     try:
-        with place_named(target):
+        with write_errors(target):
             yield partial
             target.mkdir(exist_ok=True)
             for old in (found for pattern in stale for found in target.glob(pattern)):
@@ -174,7 +174,7 @@ def check_place(path: Path, source: str = "") -> None:
 
 
 @contextmanager
-def place_named(target: Path) -> Iterator[None]:
+def write_errors(target: Path) -> Iterator[None]:
     """Around what writes a place: where that fails, the error names it."""
     try:
         yield

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from relvec.errors import RelvecError, counted, in_one_sentence, needed_for
+from relvec.errors import RelvecError, counted, errors_as, needed_for
 from relvec.io.files import expanded, read_lines, unpacked
 from relvec.pairs import Pair, as_pair, as_word, column_names, column_values, pair_columns, parse_pair, table_columns
 
@@ -276,7 +276,7 @@ def read_parquet(path: Path) -> Any:
     arrow, parquet = pyarrow()
     with unpacked(path):
         pass  # it is there and can be read: what is wrong from here on is in the file
-    with in_one_sentence(f"{path} is no whole parquet file", "write it again", arrow.ArrowException, OSError):
+    with errors_as(f"{path} is not a complete parquet file", "write it again", arrow.ArrowException, OSError):
         return parquet.read_table(path, page_checksum_verification=True)
 
 

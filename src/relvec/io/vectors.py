@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from relvec.errors import RelvecError, in_one_sentence
+from relvec.errors import RelvecError, errors_as
 from relvec.io.files import check_place
 from relvec.io.tables import Row, is_vectors, pyarrow, read_parquet, read_rows, table_rows
 from relvec.io.word2vec import UNREADABLE, read_vectors
@@ -108,7 +108,7 @@ def pair_of(key: str, where: str = "") -> Pair:
     """
     words = _KEY_PART.sub(lambda part: part[1] or ("\n" if part[2] else " "), key).split("\n")
     if len(words) != 2:
-        raise RelvecError(f"{where}the key {key!r} is no pair; write it as head{BETWEEN_WORDS}tail.")
+        raise RelvecError(f"{where}the key {key!r} is not a pair; write it as head{BETWEEN_WORDS}tail.")
     return as_word(words[0], f"{where}in {key!r} "), as_word(words[1], f"{where}in {key!r} ")
 
 
@@ -138,7 +138,7 @@ def _write_word2vec(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Co
 
 def _read_npz(path: Path) -> PairFile:
     fix = "write head, tail (text) and vectors, as `relvec embed -o vectors.npz` does"
-    with in_one_sentence(f"{path} is no file of pair vectors", fix, *UNREADABLE):
+    with errors_as(f"{path} is not a file of pair vectors", fix, *UNREADABLE):
         with np.load(path, allow_pickle=False) as arrays:
             names = ["head", "tail", *(["relation"] if "relation" in arrays else [])]
             columns, vectors = {name: arrays[name].tolist() for name in names}, arrays["vectors"]
@@ -231,7 +231,7 @@ def _checked(path: Path, rows: Sequence[Row], vectors: Any) -> PairFile:
     except (TypeError, ValueError):
         found = np.empty(0, dtype=np.float32)
     if found.ndim != 2:
-        raise RelvecError(f"{path}: the vectors are no lists of numbers of one length; write them all by one model.")
+        raise RelvecError(f"{path}: the vectors are not lists of numbers of one length; write them all by one model.")
     if not np.isfinite(found).all():
         row = rows[int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])]
         raise RelvecError(f"{row.where}the vector has a number that is not finite; correct or remove it.")

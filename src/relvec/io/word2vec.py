@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError, in_one_sentence, needed_for
+from relvec.errors import RelvecError, errors_as, needed_for
 from relvec.io.files import READ_BYTES, checksum, expanded, unpacked
 from relvec.pairs import parts_of
 from relvec.similarity import Vectors
@@ -35,7 +35,7 @@ UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What numpy raises for a file that is no whole .npz; a lone array, for instance, is a TypeError."""
+"""What numpy raises for a file that is not a complete .npz; a lone array, for instance, is a TypeError."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _read_npz(file: Path, wanted: frozenset[str] | None) -> VectorTable:
     problem = f"{file} does not hold `words` (text) and `vectors`"
     fix = "write it by `np.savez(file, words=np.array(words), vectors=vectors)`"
     rows: dict[str, int] = {}
-    with in_one_sentence(problem, fix, *UNREADABLE):
+    with errors_as(problem, fix, *UNREADABLE):
         with np.load(file, allow_pickle=False) as arrays:
             words, vectors = arrays["words"], arrays["vectors"]
         for row, (word, _) in enumerate(zip(words.tolist(), vectors, strict=True)):
@@ -166,7 +166,7 @@ def _read_npz(file: Path, wanted: frozenset[str] | None) -> VectorTable:
 def _read_fasttext(file: Path, wanted: frozenset[str] | None) -> VectorTable:
     with needed_for("A fastText model"):
         from gensim.models.fasttext import load_facebook_vectors
-    with in_one_sentence(f"{file} is no whole fastText model", "download it again", Exception):
+    with errors_as(f"{file} is not a complete fastText model", "download it again", Exception):
         model: Any = load_facebook_vectors(str(file))
     index: dict[str, int] = model.key_to_index
 

@@ -16,7 +16,7 @@ from relvec.model.torch_backend import TorchRelBERT
 from relvec.prompts.learned import Lengths, PromptResult
 from relvec.storage.job import job_of
 from relvec.storage.journal import Journal, check_own
-from relvec.storage.lock import writing
+from relvec.storage.lock import output_lock
 
 METHODS: dict[str, tuple[Callable[[PromptTask, bool | None], PromptResult], type[PromptSettings]]] = {
     "autoprompt": (autoprompt, AutoPromptSettings),
@@ -54,7 +54,7 @@ def search(
     iterations = chosen.pop("iterations", None)  # more of them continue a search
     job = job_of(method, plain.fingerprint, list(relations), sorted(chosen.items()))
     options = {"source": source, "device": device, "show_progress": show_progress, **settings}
-    with writing(folder):
+    with output_lock(folder):
         journal = Journal(folder / GRID_NAME, job)
         with journal.damage_noticed():
             known = [Lengths.parse(entry["lengths"]) for entry in journal.entries]
@@ -94,7 +94,7 @@ def learn(
     True
     """
     task = PromptTask(base, relations, lengths, output, checked_settings(method, settings), source, device)
-    with writing(task.output):
+    with output_lock(task.output):
         return METHODS[method][0](task, show_progress)
 
 

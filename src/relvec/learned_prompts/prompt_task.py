@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from relvec.data.rated import RatedRelation, check_relations
 from relvec.errors import RelvecError, brief
-from relvec.io.files import expanded, written_whole
+from relvec.io.files import atomic_write, expanded
 from relvec.learned_prompts.objective import PromptObjective
 from relvec.learned_prompts.settings import PromptSettings
 from relvec.model.adapter import absolute_base, check_beside_base
@@ -130,5 +130,5 @@ def draw_losses(
         axes.legend(frameon=False)
     axes.set(xlabel=xlabel, ylabel="loss", title=title)
     # No date and fixed ids, so that the same losses give the same file.
-    with rc_context({"svg.hashsalt": "relvec"}), written_whole(path) as partial:
+    with rc_context({"svg.hashsalt": "relvec"}), atomic_write(path) as partial:
         figure.savefig(partial, metadata={"Date": None})

@@ -19,8 +19,8 @@ from relvec.pairs import Pair, as_pairs
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors, normalized
 from relvec.storage.cache import Cache
-from relvec.storage.job import check_job, written_once
-from relvec.storage.lock import writing
+from relvec.storage.job import atomic_write_once, check_job
+from relvec.storage.lock import output_lock
 
 SAMPLED = 16
 PAIRS_PER_STEP = 512  # some seconds of work on two cores: what a kill may lose
@@ -186,7 +186,7 @@ def embed_to_file(
     if not listed:
         raise RelvecError("There is no pair to encode; give at least one.")
     vectors = ModelVectors(model, batch_size=batch_size, show_progress=show_progress)
-    with writing(target), written_once(target) as partial:
+    with output_lock(target), atomic_write_once(target) as partial:
         if target.exists() and vectors.missing(listed):
             check_job(_may_be_of(target, model, listed), target)  # now, not after hours of encoding
         prepared = vectors.prepare(listed, truncate=truncate)

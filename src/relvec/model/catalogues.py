@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from relvec.data.sources import DEFAULT_SOURCE, load
-from relvec.errors import in_one_sentence
+from relvec.errors import errors_as
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.model_check import PROBES, median_cosine
 from relvec.model.relation_model import RelBERT
@@ -37,7 +37,7 @@ def bundled_catalogue(model: RelBERT) -> Catalogue | None:
     path = bundled_catalogue_path(model.name)
     if not path.is_file():
         return None
-    with in_one_sentence(f"The catalogue {path} is damaged", "install relvec again", Exception):
+    with errors_as(f"The catalogue {path} is damaged", "install relvec again", Exception):
         found = Catalogue.from_bytes(path.read_bytes())
     return found if median_cosine(model, PROBES, found.probes) >= ALIKE else None
 

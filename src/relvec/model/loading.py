@@ -15,7 +15,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from relvec.errors import RelvecError, in_one_sentence
+from relvec.errors import RelvecError, errors_as
 from relvec.model.numpy_backend.weights import TensorFile
 from relvec.model.quantization import INT8_WEIGHTS
 from relvec.progress import quiet_transformers
@@ -74,7 +74,7 @@ def _from_transformers(folder: Path, config: PretrainedConfig) -> tuple[PreTrain
 @contextmanager
 def _loading(problem: str, fix: str) -> Iterator[None]:
     """What transformers and torch say of a broken folder in many ways, as one sentence."""
-    with in_one_sentence(problem, fix, Exception), quiet_transformers():
+    with errors_as(problem, fix, Exception), quiet_transformers():
         try:
             yield
         except Exception as error:
@@ -100,7 +100,7 @@ def pick_device(device: str | torch.device | None) -> torch.device:
         if torch.cuda.is_available():
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    with in_one_sentence(f"The device {device!r} cannot be used here", "try 'cpu'", RuntimeError, AssertionError):
+    with errors_as(f"The device {device!r} cannot be used here", "try 'cpu'", RuntimeError, AssertionError):
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
     return chosen

@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from transformers import PreTrainedModel
 
-from relvec.errors import RelvecError, in_one_sentence
+from relvec.errors import RelvecError, errors_as
 from relvec.model.adapter import KEY_PREFIX, WEIGHTS_NAME, adapted_layers, adapter_config
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def merge_adapter(encoder: PreTrainedModel, folder: Path) -> None:
     """Add scale * B @ A to every adapted weight of the encoder, in place."""
     scale = adapter_config(folder).scale
     path = folder / WEIGHTS_NAME
-    with in_one_sentence(f"The adapter {path} cannot be read", "fetch it again", SafetensorError, OSError):
+    with errors_as(f"The adapter {path} cannot be read", "fetch it again", SafetensorError, OSError):
         tensors = load_file(path)
     weights = dict(encoder.named_parameters())
     for layer in adapted_layers(tensors.keys(), path):

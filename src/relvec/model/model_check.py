@@ -10,7 +10,7 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from relvec.errors import RelvecError, in_one_sentence
+from relvec.errors import RelvecError, errors_as
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair
 from relvec.settings import Settings
@@ -47,7 +47,7 @@ def check_same_model(
             fix = f"try --dtype {made_by.made_as}" if made_by.made_as else "load it as it was then"
             raise RelvecError(f"{problem}; {fix}, or encode the pairs again with the model as it is now.")
         raise RelvecError(
-            f"{what} holds vectors of another model than {model.name} ({seen}); "
+            f"{what} holds vectors made by a model other than {model.name} ({seen}); "
             "use the model that made them, with its own prompt and pooling, or encode the pairs again with this one."
         )
 
@@ -96,6 +96,6 @@ class ModelCheck(Settings):
 
 
 def _decoded(probes: str) -> Vectors:
-    with in_one_sentence("the vectors of the probes are damaged", "make them again", ValueError):
+    with errors_as("the vectors of the probes are damaged", "make them again", ValueError):
         numbers = np.frombuffer(base64.b64decode(probes, validate=True), dtype="<f2")
         return numbers.astype(np.float32).reshape(len(PROBES), -1)

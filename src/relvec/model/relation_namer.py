@@ -44,7 +44,7 @@ class RelationNamer:
         pairs, labels = as_pairs(X), [str(label) for label in y]
         if len(pairs) != len(labels):
             given = f"{counted(len(pairs), 'pair')} and {counted(len(labels), 'label')}"
-            raise RelvecError(f"Given are {given}; give each pair its label.")
+            raise RelvecError(f"Got {given}; give each pair its label.")
         definitions = {name: as_definition(text) for name, text in (self.definitions or {}).items()}
         names = sorted({*labels, *definitions})
         if not names:

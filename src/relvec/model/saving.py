@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from relvec.errors import RelvecError
 from relvec.io.checksums import CHECKSUMS_NAME, check_folder, write_checksums
-from relvec.io.files import folder_written_whole
+from relvec.io.files import atomic_folder
 from relvec.model.quantization import INT8_WEIGHTS
 from relvec.model.stored import relbert_config
 from relvec.progress import quiet_transformers
@@ -60,11 +60,11 @@ def check_model_output(folder: Path) -> None:
     found = (path for name in ("README.md", *MODEL_FILES) for path in folder.glob(name))
     other = next((path for path in found if not path.is_dir()), None)
     if other is not None and not any(_has_entry(folder / name, entry) for name, entry in CONFIGS.items()):
-        raise RelvecError(f"{folder} has a {other.name} that is no model's; choose another folder, or move it away.")
+        raise RelvecError(f"{folder} has a {other.name} that is not a model's; choose another folder, or move it away.")
 
 
 @contextmanager
-def model_written(
+def atomic_model_folder(
     folder: str | Path, readme: str, config: Mapping[str, Any] | None = None, stale: Sequence[str] = ()
 ) -> Iterator[Path]:
     """Yield a new folder for the files of a model, which takes the place of an older model once it is complete.
@@ -72,7 +72,7 @@ def model_written(
     The README, the checksums and, if it is given, config.json are written here. `stale` are further files to remove.
     """
     check_model_output(Path(folder))
-    with folder_written_whole(folder, stale=(*MODEL_FILES, *stale), first=CONFIGS) as partial:
+    with atomic_folder(folder, stale=(*MODEL_FILES, *stale), first=CONFIGS) as partial:
         yield partial
         if config is not None:
             text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"

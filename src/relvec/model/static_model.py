@@ -14,7 +14,7 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from relvec.errors import RelvecError, UnknownWordsWarning, in_one_sentence
+from relvec.errors import RelvecError, UnknownWordsWarning, errors_as
 from relvec.model.backends import STATIC_KIND
 from relvec.model.numpy_backend.weights import TensorFile
 from relvec.model.quantization import quantized
@@ -104,7 +104,7 @@ class StaticRelBERT(RelBERT):
             facts = "has no prompt, and is float32 on the CPU"
             raise RelvecError(f"{stored.name} is static: it {facts}; leave out template, pooling, device and dtype.")
         problem = f"The static model in {stored.folder} cannot be read"
-        with in_one_sentence(problem, "get it again", OSError, KeyError, ValueError):
+        with errors_as(problem, "get it again", OSError, KeyError, ValueError):
             file = TensorFile(stored.folder / "model.safetensors")
             vocabulary = (stored.folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
             table = file.tensor(TABLE) * file.tensor(SCALES)[:, None]
@@ -116,13 +116,13 @@ class StaticRelBERT(RelBERT):
         from safetensors.numpy import save_file
 
         from relvec.model.card import model_card
-        from relvec.model.saving import model_written
+        from relvec.model.saving import atomic_model_folder
 
         table, scales = quantized(self.words.rows, np.float16)
         network = {name: layer.astype(np.float16) for name, layer in zip(LAYERS, self.layers, strict=True)}
         prompt = {"template": self.template.text, "aggregation_mode": self.pooling, "training": self.training_record}
         config = {"model_type": STATIC_KIND, "hidden_size": self.dim, "relbert_config": prompt}
-        with model_written(folder, model_card(self), config) as partial:
+        with atomic_model_folder(folder, model_card(self), config) as partial:
             (partial / "vocab.txt").write_text("\n".join(self.words.vocabulary) + "\n", encoding="utf-8")
             save_file({TABLE: table, SCALES: scales, **network}, partial / "model.safetensors")
 

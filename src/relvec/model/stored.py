@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from relvec.errors import RelvecError, in_one_sentence
+from relvec.errors import RelvecError, errors_as
 from relvec.hub.models import resolve
 from relvec.io.checksums import check_folder
 from relvec.model.adapter import CONFIG_NAME, adapters_and_base
@@ -93,7 +93,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     """The content of a folder's config.json."""
     path = folder / "config.json"
     fix = "use a folder of transformers"
-    with in_one_sentence(f"{path} describes no encoder", fix, OSError, TypeError, ValueError):
+    with errors_as(f"{path} describes no encoder", fix, OSError, TypeError, ValueError):
         return dict(json.loads(path.read_text(encoding="utf-8")))
 
 

@@ -21,7 +21,7 @@ from relvec.model.loading import load_config, load_tokenizer, load_weights, pick
 from relvec.model.merging import merge_adapter
 from relvec.model.quantization import INT8_WEIGHTS, quantized_tensors
 from relvec.model.relation_model import BATCH_SIZE, PromptedRelBERT, RelBERT, batches_by_length, no_encoder
-from relvec.model.saving import check_finite, model_written, save_encoder, save_tokenizer
+from relvec.model.saving import atomic_model_folder, check_finite, save_encoder, save_tokenizer
 from relvec.model.stored import StoredModel
 from relvec.model.token_tree import token_trees, tree_inputs
 from relvec.pairs import Pair
@@ -106,7 +106,7 @@ class TorchRelBERT(PromptedRelBERT):
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the published format: a plain encoder folder with `relbert_config` in config.json, and a card."""
         self.encoder.config.relbert_config = self._relbert_config()
-        with model_written(folder, model_card(self)) as partial:
+        with atomic_model_folder(folder, model_card(self)) as partial:
             save_encoder(self.encoder, self.tokenizer, partial)
 
     def save_int8(self, folder: str | Path) -> None:
@@ -115,7 +115,7 @@ class TorchRelBERT(PromptedRelBERT):
 
         check_finite(self.encoder.state_dict())
         weights = {name: weight.detach().float().cpu().numpy() for name, weight in self.encoder.named_parameters()}
-        with model_written(folder, model_card(self), self.full_config()) as partial:
+        with atomic_model_folder(folder, model_card(self), self.full_config()) as partial:
             save_file(quantized_tensors(weights), partial / INT8_WEIGHTS)
             save_tokenizer(self.tokenizer, partial)
 

@@ -32,7 +32,7 @@ Encode = Callable[[Sequence[Pair]], Vectors]
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluationPairs:
     """Pairs by which a catalogue is calibrated or measured: some in a relation, and as many in none.
 
     `labels` are the numbers of the relations of `related`. A scrambled pair has the head of one pair of a relation and
@@ -71,7 +71,7 @@ class Negatives:
         return [pair if self._random.random() < 0.5 else pair[::-1] for pair in found]
 
 
-def held_out(relations: Sequence[RatedRelation], place: int, *, seed: int = 1) -> Asked:
+def held_out(relations: Sequence[RatedRelation], place: int, *, seed: int = 1) -> EvaluationPairs:
     """Held-out pairs, the one at `place` of each relation; none of them made the catalogue."""
     negatives = Negatives(relations, seed + place)
     related: list[Pair] = []
@@ -82,7 +82,7 @@ def held_out(relations: Sequence[RatedRelation], place: int, *, seed: int = 1) -
             related.append(relation.positives[place])
             labels.append(number)
             scrambled += negatives.scrambled(related[-1:], whole.positives, 1)
-    return Asked(related, np.array(labels), scrambled, negatives.random(len(related)))
+    return EvaluationPairs(related, np.array(labels), scrambled, negatives.random(len(related)))
 
 
 def build_catalogue(

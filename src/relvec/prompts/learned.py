@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Field, InstanceOf, PlainSerializer, model_validator
 
 from relvec.errors import RelvecError
-from relvec.io.files import expanded, written_whole
+from relvec.io.files import atomic_write, expanded
 from relvec.prompts.template import HEAD, MASK, TAIL, Template
 from relvec.settings import Settings
 
@@ -117,7 +117,7 @@ class PromptResult(Settings):
     def save(self, folder: str | Path) -> None:
         """Write prompt.json, which `relvec train --prompt` reads."""
         Path(folder).mkdir(parents=True, exist_ok=True)
-        with written_whole(Path(folder) / PROMPT_NAME) as partial:
+        with atomic_write(Path(folder) / PROMPT_NAME) as partial:
             partial.write_text(self.to_json(), encoding="utf-8")
 
     @classmethod

@@ -25,7 +25,7 @@ USUAL = {
 # How settings are called where their own names are no help.
 _CALLED = {"scoring": "", "classifier": "", "out_of_vocabulary": "unknown words:", "fallback": "answers of"}
 _SAME_OF_SEEDS = ("kind", "base", "template", "pooling", "dtype", "data", "loss")
-_UNTOLD = {"dtype": "float32"}  # what a fact is where a record does not tell it
+_DEFAULT_FACTS = {"dtype": "float32"}  # of records without them
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ def _sizes(record: Record) -> tuple[dict[str, int], dict[str, int]]:
     """The sizes that the record tells, and the paper's."""
     metrics: Any = record.metrics
     expected = paper_sizes(record.task, record.dataset, record.part)
-    told = metrics if record.task == "analogy" else metrics.get("pairs", {})
-    return {part: told[part] for part in expected if part in told}, expected
+    sizes = metrics if record.task == "analogy" else metrics.get("pairs", {})
+    return {part: sizes[part] for part in expected if part in sizes}, expected
 
 
 def _size_text(sizes: dict[str, int]) -> str:
@@ -195,16 +195,18 @@ def _tuning_problems(records: Iterable[Record]) -> list[str]:
 
 
 def _seed_problems(system: MeasuredSystem) -> list[str]:
-    """Why the records are no seeds of one another, though they share a name."""
+    """Why the records are not seeds of one another, though they share a name."""
     problems = []
     for fact in _SAME_OF_SEEDS:
-        told = (portable_facts(dict(record.facts)).get(fact, _UNTOLD.get(fact, "none")) for record in system.records)
-        found = sorted({" + ".join(map(str, value)) if isinstance(value, list) else str(value) for value in told})
+        values = (
+            portable_facts(dict(record.facts)).get(fact, _DEFAULT_FACTS.get(fact, "none")) for record in system.records
+        )
+        found = sorted({" + ".join(map(str, value)) if isinstance(value, list) else str(value) for value in values})
         if len(found) > 1:
             problem = f"{system.name} averages different systems ({fact}: {', '.join(found)})"
             problems.append(f"{problem}; evaluate them under different names.")
     if not problems and (prints := _of_one_seed(system.records)):
-        problem = f"{system.name} averages results that are no seeds of one another ({', '.join(prints)})"
+        problem = f"{system.name} averages results that are not seeds of one another ({', '.join(prints)})"
         problems.append(f"{problem}; remove the outdated ones, or evaluate them under different names.")
     return problems
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from relvec.errors import RelvecError
 from relvec.evaluation.records import load_records
-from relvec.io.files import folder_written_whole, written_whole
+from relvec.io.files import atomic_folder, atomic_write
 from relvec.report.figures import save_figure
 from relvec.report.formats import as_csv, escape_markdown, latex, markdown
 from relvec.report.published import sources
@@ -39,7 +39,7 @@ def write_report(runs: str | Path, output: str | Path, *, with_figures: bool = T
     page = Path(output) / "results.md"
     before, after = _around_report(page)
     stale = [f"{name}.{ending}" for name in TABLES for ending in ("csv", "tex", "svg")]
-    with folder_written_whole(page.with_suffix(""), stale=stale) as folder:
+    with atomic_folder(page.with_suffix(""), stale=stale) as folder:
         drawn = set()
         for table in found:
             draw = TABLES[table.name].draw
@@ -47,7 +47,7 @@ def write_report(runs: str | Path, output: str | Path, *, with_figures: bool = T
                 drawn.add(table.name)
             (folder / f"{table.name}.csv").write_text(as_csv(table), encoding="utf-8")
             (folder / f"{table.name}.tex").write_text(latex(table.narrowed(MOST_SYSTEMS)), encoding="utf-8")
-    with written_whole(page) as partial:
+    with atomic_write(page) as partial:
         partial.write_text(f"{before}{START}\n{_report(found, drawn)}{END}{after}", encoding="utf-8", newline="")
     return found
 
@@ -58,17 +58,17 @@ def _around_report(page: Path) -> tuple[str, str]:
     before, start, rest = text.partition(START)
     _, end, after = rest.partition(END)
     if not start or not end or START in rest or END in before + after:
-        fix = "put both where the report shall stand, or remove the page"
+        fix = "put both where the report should go, or remove the page"
         raise RelvecError(f"{page} has not one {START} and, after it, one {END}; {fix}.")
     return before, after
 
 
 def _report(found: Sequence[ReportTable], drawn: Collection[str]) -> str:
-    sections, told = [], set[str]()
+    sections, shown = [], set[str]()
     for table in found:
         # Once on the page is enough.
-        warnings = tuple(text for text in table.warnings if text not in told)
-        told.update(warnings)
+        warnings = tuple(text for text in table.warnings if text not in shown)
+        shown.update(warnings)
         figure = f"results/{table.name}.svg" if table.name in drawn else ""
         sections.append(markdown(replace(table.narrowed(MOST_SYSTEMS), warnings=warnings), figure))
     commands = dict.fromkeys(command for table in found for command in table.commands)

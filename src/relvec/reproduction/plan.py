@@ -69,7 +69,7 @@ class Plan(Settings):
         except (OSError, UnicodeDecodeError) as error:
             raise RelvecError(f"Cannot read the plan {source}: {error}; check the path.") from error
         except tomllib.TOMLDecodeError as error:
-            raise RelvecError(f"{source} is not TOML: {error}; mend it.") from error
+            raise RelvecError(f"{source} is not TOML: {error}; fix it.") from error
 
     def profile(self, name: str) -> Profile:
         """The profile of that name; a plan without profiles has one way to be run."""

@@ -48,9 +48,9 @@ class Cell:
 def verdicts(records: Sequence[Record]) -> list[Verdict]:
     """One for each published cell whose system was measured here under the name that it has there.
 
-    >>> told = {"task": "analogy", "dataset": "u2", "part": "test", "fingerprint": "a1", "settings": {}}
+    >>> fields = {"task": "analogy", "dataset": "u2", "part": "test", "fingerprint": "a1", "settings": {}}
     >>> metrics = {"accuracy": 64.0, "questions": 228}
-    >>> record = Record(system="RelBERT, manual prompt", metrics=metrics, **told)
+    >>> record = Record(system="RelBERT, manual prompt", metrics=metrics, **fields)
     >>> [(each.cell, each.published, each.is_within) for each in verdicts([record])]
     [('u2', 66.2, True)]
     """

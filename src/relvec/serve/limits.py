@@ -158,7 +158,7 @@ class _Request:
             await refusal.response()(self.scope, self._receive, self.send)
 
     async def _read(self) -> bytes:
-        """The body, which is refused as soon as it is too large, whatever length it told."""
+        """The body, which is refused as soon as it is too large, whatever length it announced."""
         parts: list[bytes] = []
         more, size = True, 0
         while more:
@@ -189,7 +189,7 @@ class _Request:
         await self._send({**message, "body": body[last:]} if last else message)
 
     def finish(self) -> None:
-        """Give back what the request held, and tell of it."""
+        """Give back what the request held, and log it."""
         seconds = time.perf_counter() - self.started
         pairs = self.state.get("pairs", 0)
         self.guard.admission.leave(pairs, seconds)
@@ -200,7 +200,7 @@ class _Request:
         metrics.request_seconds.labels(path).observe(seconds)
         if self.status >= 400 or self.is_cut_off:
             metrics.failures.labels("cut_off" if self.is_cut_off else TYPES.get(self.status, "server_error")).inc()
-        told = {
+        fields = {
             "method": self.scope["method"],
             "path": path,
             "status": self.status,
@@ -208,10 +208,10 @@ class _Request:
             "pairs": pairs,
         }
         if self.is_cut_off:
-            told["cut_off"] = True
+            fields["cut_off"] = True
         if self.guard.log_words:
-            told["body"] = (self.body or b"").decode("utf-8", "replace")
-        log.info("request", extra={"told": told})
+            fields["body"] = (self.body or b"").decode("utf-8", "replace")
+        log.info("request", extra={"fields": fields})
 
 
 class JsonLines(logging.Formatter):
@@ -224,7 +224,7 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "event": record.getMessage(),
         }
-        line.update(getattr(record, "told", {}))
+        line.update(getattr(record, "fields", {}))
         if record.exc_info and record.exc_info[0]:  # without the message, which may hold a client's words
             line["traceback"] = "".join(traceback.format_tb(record.exc_info[2])) + record.exc_info[0].__name__
         return json.dumps(line)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from relvec.errors import RelvecError
-from relvec.io.files import expanded, written_whole
-from relvec.storage.lock import writing
+from relvec.io.files import atomic_write, expanded
+from relvec.storage.lock import output_lock
 
 FILE_NAME = "cache.sqlite"
 KEYS_PER_QUERY = 8192
@@ -150,11 +150,11 @@ def _made(folder: str | Path | None) -> Path:
     """The path of the database, which is made whole if it is not there."""
     path = (Path(folder) if folder is not None else cache_folder()) / FILE_NAME
     if not path.is_file():
-        with writing(path, wait=True):
+        with output_lock(path, wait=True):
             if not path.is_file():  # another process may have made it while this one waited
                 for rest in path.parent.glob(f"{path.name}-*"):
                     rest.unlink(missing_ok=True)  # the log of a removed database would be played into the new one
-                with written_whole(path) as partial, _connected(partial) as connection:
+                with atomic_write(path) as partial, _connected(partial) as connection:
                     connection.executescript(SCHEMA)
     return path
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from relvec.errors import RelvecError
-from relvec.io.files import checksum, written_whole
+from relvec.io.files import atomic_write, checksum
 
 
 def job_of(*decisive: object) -> str:
@@ -30,16 +30,16 @@ def check_job(is_same: bool, output: str | Path) -> None:
 
 
 @contextmanager
-def written_once(path: str | Path) -> Iterator[Path]:
-    """As `written_whole`, for a file that is the whole output: an existing file with other content is not replaced.
+def atomic_write_once(path: str | Path) -> Iterator[Path]:
+    """As `atomic_write`, for a file that is the whole output: an existing file with other content is not replaced.
 
     >>> for text in ("tea", "tea", "wine"):
-    ...     with written_once("words.txt") as partial:
+    ...     with atomic_write_once("words.txt") as partial:
     ...         _ = partial.write_text(text)
     Traceback (most recent call last):
     relvec.errors.RelvecError: words.txt belongs to a run with another base, other settings or other data; ...
     """
     target = Path(path)
-    with written_whole(target) as partial:
+    with atomic_write(target) as partial:
         yield partial
         check_job(not target.exists() or checksum(target) == checksum(partial), target)

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from relvec.errors import RelvecError, in_one_sentence
-from relvec.io.files import place_named
-from relvec.settings import DAMAGE, sealed, unsealed_lines
+from relvec.errors import RelvecError, errors_as
+from relvec.io.files import write_errors
+from relvec.settings import DAMAGE, verified_lines, with_checksum
 from relvec.storage.job import check_job
 
 HISTORY_NAME = "history.jsonl"
@@ -38,30 +38,30 @@ class Journal:
     def __init__(self, path: str | Path, job: str) -> None:
         self.path = Path(path)
         header = _line({"job": job})
-        with place_named(self.path):
+        with write_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             content = self.path.read_bytes() if self.path.exists() else b""
         check_job(content.startswith(header) or header.startswith(content), self.path)
         whole = content[: content.rfind(b"\n") + 1]
         self.entries: list[Entry] = []
         with self.damage_noticed():
-            self.entries += unsealed_lines(whole.removeprefix(header).splitlines())
+            self.entries += verified_lines(whole.removeprefix(header).splitlines())
         # Written with the first entry: before it there is nothing to resume.
         self._header = b"" if whole else header
         if len(whole) < len(content):
-            with place_named(self.path):
+            with write_errors(self.path):
                 os.truncate(self.path, len(whole))
 
     @contextmanager
     def damage_noticed(self) -> Iterator[None]:
         """Around what reads the entries: where one makes no sense, the file is damaged."""
-        with in_one_sentence(f"{self.path} is damaged", "remove it to start again", *DAMAGE):
+        with errors_as(f"{self.path} is damaged", "remove it to start again", *DAMAGE):
             yield
 
     def add(self, entry: Entry) -> None:
         """Append an entry to the file."""
-        with place_named(self.path), self.path.open("ab") as file:
-            file.write(self._header + _line(sealed(entry)))
+        with write_errors(self.path), self.path.open("ab") as file:
+            file.write(self._header + _line(with_checksum(entry)))
         self._header = b""
         self.entries.append(entry)
 

@@ -10,13 +10,13 @@ from relvec.io.files import remove_leftovers
 
 
 @contextmanager
-def writing(output: str | Path, *, wait: bool = False) -> Iterator[None]:
+def output_lock(output: str | Path, *, wait: bool = False) -> Iterator[None]:
     """Hold the lock of an output, `.<name>.lock` beside it; a second writer is refused, or waits if told to.
 
     Waiting is right where the second writer still has work when the first is done, as when both add to an index. Who
     gets the lock first removes the temporary files that a killed writer of the same output has left.
 
-    >>> with writing("vectors.npz"), writing("vectors.npz"):
+    >>> with output_lock("vectors.npz"), output_lock("vectors.npz"):
     ...     pass
     Traceback (most recent call last):
     relvec.errors.RelvecError: Another run is writing ...vectors.npz; wait for it or choose another output.

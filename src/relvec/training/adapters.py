@@ -23,7 +23,7 @@ from relvec.model.adapter import (
     plain_base,
 )
 from relvec.model.card import model_card
-from relvec.model.saving import check_finite, check_model_output, model_written
+from relvec.model.saving import atomic_model_folder, check_finite, check_model_output
 from relvec.model.torch_backend import TorchRelBERT
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def write_adapter(weights: dict[str, Tensor], settings: dict[str, Any], model: T
     """A folder in PEFT's format, with the configuration and the card of the model that it makes."""
     check_finite(weights)
     settings = settings | {"base_model_name_or_path": absolute_base(settings["base_model_name_or_path"])}
-    with model_written(folder, model_card(model), model.full_config()) as partial:
+    with atomic_model_folder(folder, model_card(model), model.full_config()) as partial:
         save_file(weights, partial / WEIGHTS_NAME, metadata={"format": "pt"})
         (partial / CONFIG_NAME).write_text(json.dumps(settings, indent=2, default=str) + "\n", encoding="utf-8")
 

@@ -20,7 +20,7 @@ from torch import Tensor
 from transformers import get_scheduler
 
 from relvec.errors import RelvecError
-from relvec.io.files import written_whole
+from relvec.io.files import atomic_write
 from relvec.progress import progress_bar
 from relvec.storage.job import check_job
 
@@ -194,7 +194,7 @@ class Loop(ABC):
             self.checkpoint.parent.mkdir(parents=True, exist_ok=True)
             for left in self.checkpoint.parent.glob(f".{self.checkpoint.name}.*"):  # by a run killed while it wrote
                 left.unlink(missing_ok=True)
-            with written_whole(self.checkpoint) as partial:
+            with atomic_write(self.checkpoint) as partial:
                 torch.save(state, partial)
         except (OSError, RuntimeError) as error:  # torch has a bare RuntimeError for a full disk
             raise RelvecError(f"Cannot write {self.checkpoint}; free space and start again.") from error
@@ -208,7 +208,7 @@ class Loop(ABC):
             state: dict[str, Any] = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
             job = {(VERSION, True): state["job"]}[state["version"], is_whole]
         except Exception as error:  # what torch raises for a file that is not its own is no closed list
-            raise RelvecError(f"{self.checkpoint} is no checkpoint of a run; remove it to start again.") from error
+            raise RelvecError(f"{self.checkpoint} is not a checkpoint of a run; remove it to start again.") from error
         check_job(job == self.job, self.checkpoint)
         self.course = Course(**{**state["course"], "counts": Counter(state["course"]["counts"])})
         self.best = state["best"]

@@ -14,7 +14,7 @@ from relvec.errors import RelvecError, size_text
 from relvec.model.relation_model import RelBERT
 from relvec.model.saving import check_model_output, finished_run
 from relvec.model.torch_backend import TorchRelBERT
-from relvec.storage.lock import writing
+from relvec.storage.lock import output_lock
 from relvec.training.adapters import save_adapter
 from relvec.training.loop import CHECKPOINT_NAME, Course, Loop, restore_weights
 
@@ -51,7 +51,7 @@ class ModelTraining(Loop):
 
     def fit(self, show_progress: bool | None = None) -> Course:
         """Train, take the weights of the best evaluation, and save the model; a finished run is not repeated."""
-        with writing(self.output) if self.is_main else nullcontext():
+        with output_lock(self.output) if self.is_main else nullcontext():
             if finished := self.finished_course():
                 return finished
             self.check_disk()

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, model_validator
 
 from relvec.errors import RelvecError
 from relvec.pooling import POOLINGS
-from relvec.settings import Place, Seed, Settings, Texts, setting
+from relvec.settings import NameOrPath, Seed, Settings, Texts, setting
 from relvec.training.losses import LOSSES, checked_settings
 
 _OF_LOSS = "loss_settings."
@@ -25,14 +25,16 @@ class Recipe(Settings):
     3e-05
     """
 
-    base: Place = setting("mpnet", "the encoder, or the relation model, to start from: a name, a folder or a hub id")
+    base: NameOrPath = setting(
+        "mpnet", "the encoder, or the relation model, to start from: a name, a folder or a hub id"
+    )
     data: Texts = setting(lambda: ["bundled"], "rated pairs: one or more names, files, folders or hub ids")
     template: str = setting(
         "[h] <mask> [t]", "1 to 5 for the paper's templates, or a text with `[h]`, `[t]` and `<mask>`"
     )
     pooling: str = setting("mask", f"the tokens that are averaged: {', '.join(POOLINGS)}")
     layers: int = setting(0, "how many of the lowest layers of the base to keep; 0 keeps all", ge=0)
-    prompt: Place = setting("", "the folder of a learned prompt, which then decides base, template and pooling")
+    prompt: NameOrPath = setting("", "the folder of a learned prompt, which then decides base, template and pooling")
 
     loss: str = setting("contrastive", f"the loss: {', '.join(LOSSES)}")
     loss_settings: dict[str, Any] = setting(dict, "settings of the loss by name")
@@ -46,7 +48,7 @@ class Recipe(Settings):
         False, "without triples: reverse all pairs of an asymmetric relation half of the time"
     )
     parents: bool = setting(False, "without triples: use categories of several relations as relations, too")
-    teacher: Place = setting("", "a relation model whose similarities between pairs are learned too")
+    teacher: NameOrPath = setting("", "a relation model whose similarities between pairs are learned too")
     teacher_weight: float = setting(1.0, "with a teacher: how much its similarities count beside the loss", gt=0)
     unlabelled: Texts = setting(list, "with a teacher: a file of pairs without relations to learn its similarities on")
     unlabelled_per_batch: int = setting(32, "with a teacher: unlabelled pairs in a step, if there are any", ge=1)

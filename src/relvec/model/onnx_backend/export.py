@@ -5,7 +5,7 @@ from pathlib import Path
 from string import Template
 
 from relvec.model.onnx_backend.model import OnnxRelBERT
-from relvec.model.saving import model_written
+from relvec.model.saving import atomic_model_folder
 from relvec.pooling import POOLINGS
 
 GRAPH = "model.onnx"
@@ -58,9 +58,9 @@ def export_onnx(model: OnnxRelBERT, folder: str | Path) -> None:
     >>> sorted(file.name for file in Path("for-others").iterdir())
     ['README.md', 'checksums.sha256', 'config.json', 'model.onnx', 'tokenizer.json', 'tokenizer_config.json']
     """
-    told = {**model.stored.config.get("relbert_config", {}), "training": model.training_record}
-    config = {**model.stored.config, "relbert_config": told}
-    with model_written(folder, readme(model), config, stale=[GRAPH]) as partial:
+    relbert_config = {**model.stored.config.get("relbert_config", {}), "training": model.training_record}
+    config = {**model.stored.config, "relbert_config": relbert_config}
+    with atomic_model_folder(folder, readme(model), config, stale=[GRAPH]) as partial:
         shutil.copyfile(model.graph, partial / GRAPH)
         for name in TOKENIZER:
             shutil.copyfile(model.stored.base / name, partial / name)

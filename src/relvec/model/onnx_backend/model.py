@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 
 from relvec.errors import RelvecError
-from relvec.io.files import checksum, written_whole
+from relvec.io.files import atomic_write, checksum
 from relvec.model.numpy_backend.model import NumpyRelBERT
 from relvec.model.numpy_backend.transformer import TokenArray
 from relvec.model.onnx_backend.graph import HIDDEN, INPUTS, onnx_model, products_of_bytes
@@ -17,7 +17,7 @@ from relvec.model.stored import StoredModel
 from relvec.prompts import Template
 from relvec.similarity import Vectors
 from relvec.storage.cache import cache_folder
-from relvec.storage.lock import writing
+from relvec.storage.lock import output_lock
 
 GRAPH_VERSION = 2  # another graph of the same weights has other last digits
 
@@ -46,11 +46,11 @@ class OnnxRelBERT(NumpyRelBERT):
         path = cache_folder() / "onnx" / f"{self.fingerprint}.onnx"
         note = path.with_suffix(".sha256")
         if not (path.is_file() and note.is_file() and note.read_text() == checksum(path)):
-            with writing(path, wait=True):
-                with written_whole(path) as partial:
+            with output_lock(path, wait=True):
+                with atomic_write(path) as partial:
                     partial.write_bytes(self._made_graph())
                     written = checksum(partial)
-                with written_whole(note) as partial:
+                with atomic_write(note) as partial:
                     partial.write_text(written)
         return path
 

@@ -14,7 +14,7 @@ export function parsePairs(text, field) {
   const lines = text.split("\n").filter((line) => line.trim());
   return lines.map((line, place) => {
     const pair = parsePair(line);
-    if (!pair) throw new Problem({ message: `“${line.trim()}” is no pair; write head : tail.`, field: `${field}.${place}` });
+    if (!pair) throw new Problem({ message: `“${line.trim()}” is not a pair; write head : tail.`, field: `${field}.${place}` });
     return pair;
   });
 }
