@@ -85,6 +85,9 @@ def as_pair(pair: Any, where: str = "") -> Pair:
     >>> as_pair(["Paris", "France "])
     ('Paris', 'France')
     """
+    if not isinstance(pair, tuple | list) and hasattr(pair, "columns"):
+        fix = "for the relation that its rows share, give RelBERT.prototype(table)"
+        raise RelvecError(f"{where}a table of pairs stands where one pair is expected; {fix}.")
     has_order = isinstance(pair, Iterable) and not isinstance(pair, str | dict | set | frozenset)
     words = tuple(pair) if has_order else ()
     if len(words) != 2:
@@ -145,6 +148,25 @@ def table_columns(table: Any) -> dict[str, Any] | None:
 
 def column_values(column: Any) -> Iterable[Any]:
     return column.to_pylist() if hasattr(column, "to_pylist") else column
+
+
+def plain_values(column: Any) -> list[Any]:
+    """The values of a column or list as plain Python has them, "" where one is missing.
+
+    >>> import numpy as np
+    >>> plain_values(np.array([1.5, np.nan])), plain_values(["a", None])
+    ([1.5, ''], ['a', ''])
+    """
+    values = column.tolist() if hasattr(column, "tolist") else column_values(column)
+    return ["" if value is None or is_missing(value) else value for value in values]
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this is a missing value of pandas or numpy, or a number that is none."""
+    try:
+        return bool(value != value)
+    except TypeError:  # the NA of pandas is neither equal nor unequal to anything
+        return True
 
 
 def column_names(header: Sequence[str], where: str = "") -> list[str]:

@@ -195,8 +195,8 @@ def test_a_catalogue_is_made_once(
     monkeypatch.setattr("relvec.model.catalogues.build_catalogue", build)
     for _ in range(2):
         model = RelBERT.from_pretrained(tiny_folder)
-        assert model.catalogue_at_hand is None
+        assert (model.existing_catalogue is None) == (not made)
         assert model.relatedness(CAPITALS).shape == (3,)
         assert 0 < model.relatedness(CAPITALS[0]) < 1
-        assert model.catalogue_at_hand is model.catalogue
+        assert model.existing_catalogue is model.catalogue
     assert made == [len(few_relations)]

@@ -93,7 +93,7 @@ def test_another_model_than_that_of_the_shards_is_refused(
     (tmp_path / "pairs.tsv").write_text(TABLE)
     relvec("embed", tmp_path / "pairs.tsv", "-o", tmp_path / "vectors", "-m", tiny_folder, "--workers", 1)
     build = ("index", "build", tmp_path / "vectors", "-o", tmp_path / "my.index")
-    assert "vectors of another model than tiny-bert" in refused(*build, "-m", tiny_folders("bert"))
+    assert "vectors made by a model other than tiny-bert" in refused(*build, "-m", tiny_folders("bert"))
     assert "5 pairs" in relvec(*build, "-m", tiny_folder).err
     assert "5 pairs (finished before)" in relvec(*build).err
 
@@ -134,7 +134,7 @@ def test_vectors_are_exported_and_imported(relvec: Relvec, tiny_folder: Path, bu
         (["neighbours", "a:b"], "is not an index folder (it has no meta.json); make one with `relvec index build`"),
         (["neighbours", "a:b", "--index", "FOLDER"], "is not an index folder"),
         (["neighbours", "a:b", "--index", "INDEX", "-m", "TINY", "-k", "0"], "Invalid value for"),
-        (["neighbours", "a:b", "--index", "INDEX", "-m", "OTHER"], "vectors of another model than tiny-bert"),
+        (["neighbours", "a:b", "--index", "INDEX", "-m", "OTHER"], "vectors made by a model other than tiny-bert"),
         (["neighbours", "a:b", "--index", "INDEX", "-m", "TINY", "--relation", "x"], "No pair of this index has"),
         (["complete", "a:b", "::", "c:d"], "'c:d' leaves nothing open; write it as c:?"),
         (["complete", "a:b"], "is not an open analogy; write a:b :: c:?"),

@@ -10,7 +10,7 @@ import pytest
 
 from relvec import RelBERT, RelvecError
 from relvec.data.benchmarks.analogy import Question
-from relvec.evaluation.systems import CosineSolver, model_facts, model_system, vector_system
+from relvec.evaluation.systems import CosineSolver, loaded_system, model_system, vector_system
 from relvec.model.cached_vectors import ModelVectors
 
 QUESTION = Question(("Paris", "France"), (("cup", "tea"), ("Tokyo", "Japan")), 1)
@@ -70,7 +70,7 @@ def test_facts_come_from_the_training_record(tiny: RelBERT, tiny_folder: Path, t
     settings = json.loads((tiny_folder / "config.json").read_text())["relbert_config"]
     training = {"base": "mpnet", "recipe": {"data": ["bundled"], "loss": "infonce", "seed": 3}}
     folder = configured(tiny_folder, tmp_path / "tuned", relbert_config={**settings, "training": training})
-    facts = model_facts(RelBERT.from_pretrained(folder), str(folder))
+    facts = loaded_system(RelBERT.from_pretrained(folder)).facts
     assert facts == {
         "kind": "relation model",
         "base": "mpnet",

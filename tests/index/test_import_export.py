@@ -71,7 +71,9 @@ def test_pairs_of_a_compressed_index_are_encoded_again_for_export(tiny: RelBERT,
 
 
 def test_a_file_without_a_place_for_pairs_is_refused(index: PairIndex, tmp_path: Path) -> None:
-    with pytest.raises(RelvecError, match=r"v\.npy is no file for pairs .* end its name in \.npz, \.jsonl, \.parquet"):
+    with pytest.raises(
+        RelvecError, match=r"v\.npy is not a file for pairs .* end its name in \.npz, \.jsonl"
+    ):
         export_index(index, tmp_path / "v.npy")
     assert not list(tmp_path.iterdir())
 
@@ -87,7 +89,7 @@ def test_vectors_of_another_model_are_refused(
     tiny: RelBERT, tiny_folders: Callable[[str], Path], tmp_path: Path
 ) -> None:
     embed_to_file(RelBERT.from_pretrained(tiny_folders("bert")), PAIRS, tmp_path / "v.npz")
-    with pytest.raises(RelvecError, match=r"vectors of another model than tiny-roberta"):
+    with pytest.raises(RelvecError, match=r"vectors made by a model other than tiny-roberta"):
         import_index(tmp_path / "v.npz", tmp_path / "my.index", model=tiny)
     assert not (tmp_path / "my.index").exists()
 

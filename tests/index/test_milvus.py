@@ -109,7 +109,7 @@ def test_shorter_vectors_are_ranked_again_by_the_model(model: RelBERT, folder: P
 def test_another_model_an_unfinished_index_and_a_missing_one_are_refused(
     model: RelBERT, address: str, tiny_folders: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    with pytest.raises(RelvecError, match=r"vectors of another model than tiny-bert"):
+    with pytest.raises(RelvecError, match=r"vectors made by a model other than tiny-bert"):
         PairIndex.load(address).neighbours(RelBERT.from_pretrained(tiny_folders("bert")), ("Paris", "France"))
     with pytest.raises(RelvecError, match=r"holds an index already; choose another name"):
         build_index(model, PAIRS, address)

@@ -179,7 +179,7 @@ def test_another_model_is_refused_even_of_the_same_architecture(
     index.neighbours(tiny, ("cup", "tea"))
     for other, problem in (
         (TorchRelBERT.from_pretrained(tiny_folder, pooling="mask"), "with another precision, prompt or weights"),
-        (TorchRelBERT.from_pretrained(tiny_folders("bert")), "vectors of another model than"),
+        (TorchRelBERT.from_pretrained(tiny_folders("bert")), "vectors made by a model other than"),
     ):
         with pytest.raises(RelvecError, match=problem):
             index.neighbours(other, ("a", "b"))

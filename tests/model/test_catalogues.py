@@ -7,7 +7,7 @@ import pytest
 from relvec import RelBERT
 from relvec.data.sources import load
 from relvec.model import catalogues
-from relvec.model.catalogues import ALIKE, cached_catalogue, catalogue_in_cache, make_catalogue
+from relvec.model.catalogues import ALIKE, existing_catalogue, make_catalogue, own_catalogue
 from relvec.model.model_check import PROBES, median_cosine
 
 RELATIONS = load("bundled")[:8]
@@ -30,10 +30,10 @@ def test_a_catalogue_in_the_cache_is_made_again_of_other_relations(
 ) -> None:
     monkeypatch.setenv("RELVEC_CACHE", str(tmp_path))
     model = RelBERT.from_pretrained(tiny_folder)
-    first = cached_catalogue(model)
-    again = catalogue_in_cache(model)
+    first = own_catalogue(model)
+    again = existing_catalogue(model)
     assert again is not None
     assert again.relations == first.relations
     monkeypatch.setattr(catalogues, "load", lambda source: RELATIONS[:6])
-    assert catalogue_in_cache(model) is None
-    assert len(cached_catalogue(model).relations) == 6
+    assert existing_catalogue(model) is None
+    assert len(own_catalogue(model).relations) == 6

@@ -119,7 +119,7 @@ def test_names_of_relations_that_were_made_once_are_served(
     serving: Any, tiny: RelBERT, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catalogues, "make_catalogue", lambda model: catalogue)
-    catalogues.cached_catalogue(tiny)
+    catalogues.own_catalogue(tiny)
     with serving(tiny) as client:
         assert client.ask("/explain", {"pairs": ["cup:tea"]}).status == 200
 

@@ -142,7 +142,7 @@ def test_neighbours_that_are_encoded_again_are_counted(
     serving: Any, model: RelBERT, index: PairIndex, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert index.is_exact
-    assert model.catalogue_at_hand
+    assert model.existing_catalogue
     with caplog.at_level(logging.INFO, "relvec.serve"), serving(model, index=index) as client:
         client.ask("/neighbours", {"pairs": ["cup:tea"], "top": 2})
         client.ask("/neighbours", {"pairs": ["cup:tea"], "top": 20})

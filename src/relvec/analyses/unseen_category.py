@@ -12,9 +12,8 @@ from relvec.data.benchmarks.classification import CLASSIFICATION_DATASETS
 from relvec.errors import RelvecError
 from relvec.evaluation.classification import ClassificationTask
 from relvec.evaluation.records import Record, file_name
-from relvec.evaluation.systems import model_facts, vector_system
+from relvec.evaluation.systems import loaded_system
 from relvec.evaluation.task import run_task
-from relvec.model.cached_vectors import ModelVectors
 from relvec.model.relation_model import RelBERT
 from relvec.training.recipe import Recipe
 from relvec.training.run import load_relations, train
@@ -93,8 +92,7 @@ def unseen_category(
     for chosen, name in ((recipe, "all"), (reduced, f"without-{file_name(category)}")):
         train(chosen, folder / name, data_dir, show_progress)
         model = RelBERT.from_pretrained(folder / name, dtype=dtype)
-        vectors = ModelVectors(model, name=f"{folder.absolute().name}/{name}", show_progress=show_progress)
-        system = vector_system(vectors, model_facts(model, str(folder / name), dtype))
+        system = loaded_system(model, f"{folder.absolute().name}/{name}")
         records = run_task(task, system, parts, runs, command)
         scores.append({record.dataset: _scores(record) for record in records})
     return UnseenCategory(category, *scores)

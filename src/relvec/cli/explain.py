@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,6 +43,35 @@ SHOWN_EXAMPLES = 3
 COLUMNS = ("head", "tail", "relation", "probability", "related", "sentence")
 
 
+@dataclass(frozen=True)
+class OwnRelations:
+    """Relations of the user's own, to be named in place of the bundled ones."""
+
+    catalogue: Annotated[
+        str | None,
+        typer.Option(help="Your own relations: a file of pairs with a column relation, or a .toml with definitions."),
+    ] = None
+    threshold: Annotated[
+        float | None, typer.Option(help="The lowest score of a pair of --catalogue that stands in its relation.")
+    ] = None
+
+    def name_by(self, model: "RelBERT") -> None:
+        """Let the model name these relations, if there are any."""
+        if self.catalogue is None and self.threshold is not None:
+            raise RelvecError("A threshold is for the pairs of a catalogue; add --catalogue, or leave it out.")
+        if self.catalogue is not None:
+            from relvec.data.sources import load
+            from relvec.model.relation_namer import RelationNamer
+
+            relations = load(self.catalogue, threshold=self.threshold)
+            labelled = [(pair, relation.name) for relation in relations for pair in relation.positives]
+            pairs, labels = zip(*labelled, strict=True) if labelled else ((), ())
+            definitions = {relation.name: relation.sentence for relation in relations if relation.sentence}
+            symmetric = [relation.name for relation in relations if relation.is_symmetric]
+            namer = RelationNamer(model, definitions=definitions, symmetric=symmetric)
+            model.catalogue = namer.fit(list(pairs), labels).catalogue_
+
+
 @with_shared_options
 def explain(
     pairs: Annotated[
@@ -52,10 +82,7 @@ def explain(
     top: Annotated[
         int | None, typer.Option("--top", "-k", min=1, help="How many relations of a pair; by default 3, for a file 1.")
     ] = None,
-    catalogue: Annotated[
-        str | None,
-        typer.Option(help="Your own relations: a file of pairs with a column relation, or a .toml with definitions."),
-    ] = None,
+    own: OwnRelations,
     encoder: BatchEncoder,
     json: Json = False,
 ) -> None:
@@ -65,14 +92,14 @@ def explain(
     half of all pairs are related.
     """
     if len(pairs) == 1 and _is_file(pairs[0]):
-        _explain_file(pairs[0], output, encoder, catalogue, top or 1, json)
+        _explain_file(pairs[0], output, encoder, own, top or 1, json)
         return
     if output is not None:
         raise RelvecError("An output is for a file of pairs; give one, or leave out --output.")
     query = [parse_pair(pair) for pair in pairs]
     start_quickly()
     model = encoder.load()
-    _use(model, catalogue)
+    own.name_by(model)
     found = model.explain(query, top=top or 3, truncate=encoder.truncate)
     related = float(min(model.relatedness(query, truncate=encoder.truncate)))
     names = [":".join(pair) for pair in query]
@@ -103,7 +130,7 @@ def _is_file(text: str) -> bool:
 
 
 def _explain_file(
-    source: str, output: Path | None, encoder: BatchEncoder, catalogue: str | None, top: int, json: bool
+    source: str, output: Path | None, encoder: BatchEncoder, own: OwnRelations, top: int, json: bool
 ) -> None:
     pairs = read_pairs(source)
     is_quick = len(pairs) < FEW
@@ -119,7 +146,7 @@ def _explain_file(
         if output.suffix != ".tsv":
             raise RelvecError(f"{output} would be tab-separated; give it a name that ends in .tsv.")
     model = encoder.load(few_pairs=is_quick)
-    _use(model, catalogue)
+    own.name_by(model)
     vectors = ModelVectors(model, batch_size=encoder.batch_size)
     vectors.prepare(pairs, truncate=encoder.truncate)
     rows = _named(model, pairs, vectors.rows(pairs), top)
@@ -150,19 +177,6 @@ def _named(
             for each in names:
                 name = f"{each.relation} (reversed)" if each.is_reversed else each.relation
                 yield head, tail, name, each.probability, float(related), each.sentence
-
-
-def _use(model: "RelBERT", catalogue: str | None) -> None:
-    """Let the model name the relations of a file in place of the bundled ones."""
-    if catalogue is not None:
-        from relvec.data.sources import load
-        from relvec.model.relation_namer import RelationNamer
-
-        relations = load(catalogue)
-        labelled = [(pair, relation.name) for relation in relations for pair in relation.positives]
-        pairs, labels = zip(*labelled, strict=True) if labelled else ((), ())
-        definitions = {relation.name: relation.sentence for relation in relations if relation.sentence}
-        model.catalogue = RelationNamer(model, definitions=definitions).fit(list(pairs), labels).catalogue_
 
 
 @with_shared_options
@@ -201,8 +215,9 @@ def relations(
 
 
 def _mentions(relation: "RatedRelation", word: str) -> bool:
-    words = {part for pair in relation.positives for part in pair}
-    return word in words or any(word in text for text in (relation.name, relation.category, relation.definition))
+    words = {part.casefold() for pair in relation.positives for part in pair}
+    texts = (relation.name, relation.category, relation.definition)
+    return word in words or any(word in text.casefold() for text in texts)
 
 
 @with_shared_options

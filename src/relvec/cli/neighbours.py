@@ -99,7 +99,7 @@ def complete(
 
 def in_words(model: "RelBERT", pairs: Sequence[Pair]) -> list[str | None]:
     """How each pair is related; None where no relation is known, or the model has no catalogue yet."""
-    catalogue = model.catalogue_at_hand
+    catalogue = model.existing_catalogue
     if catalogue is None or not pairs:
         return [None] * len(pairs)
     vectors = model.encode(pairs, truncate=True)

@@ -12,6 +12,7 @@ import typer
 
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
+from relvec.io.files import expanded
 from relvec.model.backends import BACKENDS
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def output_option(help: str, kind: type[str] | type[Path] = Path) -> Any:
     def given(output: str | Path) -> str | Path:
         if output == "":
             raise typer.BadParameter("it is empty, as an unset variable of the shell is; give it a name")
-        return kind(output)
+        return kind(expanded(output)) if str(output).startswith("~") else kind(output)
 
     return typer.Option("--output", "-o", parser=given, metavar="PATH", help=help)
 

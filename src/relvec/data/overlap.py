@@ -7,6 +7,7 @@ from pathlib import Path
 
 from relvec.data.benchmarks.analogy import as_question
 from relvec.data.rated import Problem, RatedRelation, has_training_positives, problems, split
+from relvec.data.sources import DEFAULT_SOURCE, load
 from relvec.errors import RelvecError, needed_for
 from relvec.io.files import data_folder, expanded
 from relvec.io.tables import read_rows
@@ -110,15 +111,25 @@ def without_benchmarks(
     return [relation for relation in fair if not needs_negatives or split([relation], "train")[0].negatives]
 
 
-def pairs_for_testing(relations: Iterable[RatedRelation]) -> set[Pair]:
-    """The positives of the relations that are kept for testing, as `inflected` keys."""
+def pairs_for_testing(relations: Iterable[RatedRelation] = ()) -> set[Pair]:
+    """The positives of the relations that are kept for testing, bundled ones and others, as `inflected` keys."""
+    return _keys_for_testing(relations) | _bundled_for_testing()
+
+
+@cache
+def _bundled_for_testing() -> frozenset[Pair]:
+    return frozenset(_keys_for_testing(load(DEFAULT_SOURCE)))
+
+
+def _keys_for_testing(relations: Iterable[RatedRelation]) -> set[Pair]:
     return {inflected(pair) for relation in relations if relation.is_for_testing for pair in relation.positives}
 
 
 def without_testing(relations: Sequence[RatedRelation]) -> list[RatedRelation]:
     """The relations to train on: none that is kept for testing, and no pair that is a positive of one.
 
-    A relation left with fewer than two training positives goes.
+    These are the relations kept for testing among the given and among the bundled ones. A relation left with fewer than
+    two training positives goes.
 
     >>> twins = RatedRelation("twins", "", (("Castor", "Pollux"), ("Romulus", "Remus")), (), is_for_testing=True)
     >>> pairs = ("Remus", "Romulus"), ("Cain", "Abel"), ("Jacob", "Esau"), ("Moses", "Aaron"), ("Atreus", "Thyestes")
@@ -126,8 +137,6 @@ def without_testing(relations: Sequence[RatedRelation]) -> list[RatedRelation]:
     [4]
     """
     tested = pairs_for_testing(relations)
-    if not tested:
-        return list(relations)
     return _without((relation for relation in relations if not relation.is_for_testing), tested)
 
 

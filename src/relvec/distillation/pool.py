@@ -77,10 +77,12 @@ def make_pool(sources: Sources, seed: int = 0) -> Pool:
     (192, 8)
     """
     draw = random.Random(seed)
-    benchmarks = pairs_for_testing(load(DEFAULT_SOURCE))
+    # How well a pair fits its relation is of no matter here: all are taken.
+    relations = load(sources.data, data_dir=sources.data_dir, top=sys.maxsize)
+    benchmarks = pairs_for_testing(relations)
     if sources.benchmarks:
         benchmarks |= {inflected(pair) for pair in benchmark_pairs(sources.benchmarks)}
-    given = _grouped(_given(sources, seed), benchmarks)
+    given = _grouped(_given(sources, without_testing(relations), seed), benchmarks)
     wordnet = _grouped(read_wordnet(sources.wordnet) if sources.wordnet else (), benchmarks)
     known = given.keys() | wordnet.keys()
     own = _sample(given, sources.limit, draw)
@@ -102,11 +104,9 @@ def make_pool(sources: Sources, seed: int = 0) -> Pool:
     )
 
 
-def _given(sources: Sources, seed: int) -> Iterator[Pair]:
+def _given(sources: Sources, relations: Sequence[RatedRelation], seed: int) -> Iterator[Pair]:
     for path in sources.files:
         yield from read_pairs(path)
-    # How well a pair fits its relation is of no matter here: all are taken.
-    relations = without_testing(load(sources.data, data_dir=sources.data_dir, top=sys.maxsize))
     for relation in relations:
         yield from relation.pairs
     if sources.scrambled:

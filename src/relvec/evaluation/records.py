@@ -17,7 +17,7 @@ from pydantic import Field
 
 from relvec import __version__
 from relvec.errors import RelvecError
-from relvec.io.files import atomic_write, read_lines
+from relvec.io.files import atomic_write, expanded, read_lines
 from relvec.settings import Settings, verified, with_checksum
 from relvec.storage.lock import output_lock
 
@@ -88,7 +88,7 @@ def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str
     True
     """
     public = record.changed({"facts": portable_facts(record.facts), "command": portable(record.command)})
-    path = Path(runs) / RECORDS_NAME
+    path = expanded(runs) / RECORDS_NAME
     with output_lock(path, wait=True):
         kept = {each.key: each for each in _read(path)} | {record.key: public}
         if lines := [json.dumps(prediction, ensure_ascii=False) + "\n" for prediction in predictions]:
@@ -103,13 +103,13 @@ def save_record(record: Record, runs: str | Path, predictions: Iterable[dict[str
 
 def find_record(record: Record, runs: str | Path) -> Record | None:
     """The saved record of the same system, dataset and settings, if there is one."""
-    saved = (each for each in _read(Path(runs) / RECORDS_NAME) if each.key == record.key)
+    saved = (each for each in _read(expanded(runs) / RECORDS_NAME) if each.key == record.key)
     return next((each for each in saved if each.data == record.data), None)
 
 
 def load_records(runs: str | Path) -> list[Record]:
     """Every record of a folder."""
-    path = Path(runs) / RECORDS_NAME
+    path = expanded(runs) / RECORDS_NAME
     if not path.is_file():
         raise RelvecError(f"There is no {path}; run `relvec evaluate` with --runs {runs} first.")
     return list(_read(path))
@@ -122,7 +122,7 @@ def load_predictions(record: Record, runs: str | Path) -> list[dict[str, Any]]:
 
 
 def _predictions_file(record: Record, runs: str | Path) -> Path:
-    return Path(runs) / PREDICTIONS_NAME / f"{record.key}.jsonl"
+    return expanded(runs) / PREDICTIONS_NAME / f"{record.key}.jsonl"
 
 
 def _read(path: Path) -> Iterator[Record]:

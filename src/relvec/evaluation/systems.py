@@ -110,17 +110,24 @@ def model_system(
         source, backend=backend, template=template, pooling=pooling, device=device, dtype=dtype
     )
     name = name or name_with_settings(_folder_name(source), f"template {template}" if template else "", pooling or "")
-    vectors = ModelVectors(model, name=name)
-    return vector_system(vectors, model_facts(model, source, dtype))
-
-
-def model_facts(model: RelBERT, source: str, dtype: str = "float32") -> dict[str, Any]:
-    """What describes a model in a report; an encoder that was never tuned on relations is `vanilla`."""
     is_tuned = relbert_config(resolve(source)) is not None
+    return loaded_system(model, name, _folder_name(source), is_tuned)
+
+
+def loaded_system(model: RelBERT, name: str = "", base: str = "", is_tuned: bool | None = None) -> System:
+    """A RelBERT that is loaded already. Unless it `is_tuned` for certain, its training record says whether it is."""
+    vectors = ModelVectors(model, name=name)
+    is_tuned = bool(model.training_record) if is_tuned is None else is_tuned
+    return vector_system(vectors, model_facts(model, base or model.name, is_tuned))
+
+
+def model_facts(model: RelBERT, base: str, is_tuned: bool) -> dict[str, Any]:
+    """What describes a model in a report; an encoder that was never tuned on relations is `vanilla`."""
     recipe = model.training_record.get("recipe", {})
+    dtype = str(getattr(model, "dtype", "float32")).removeprefix("torch.")
     facts = {
         "kind": "relation model" if is_tuned else "vanilla",
-        "base": model.language_model or _folder_name(source),
+        "base": model.language_model or base,
         "template": model.template.text,
         "pooling": model.pooling,
         "data": recipe.get("data"),

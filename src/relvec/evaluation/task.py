@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from relvec.errors import RelvecError, one_of
 from relvec.evaluation.records import Record, TaskName, find_record, portable_path, save_record
-from relvec.evaluation.systems import System, model_system, vector_system
-from relvec.model.cached_vectors import ModelVectors, PairVectors
+from relvec.evaluation.systems import System, loaded_system, model_system
+from relvec.io.files import expanded
+from relvec.model.cached_vectors import PairVectors
 from relvec.model.relation_model import RelBERT
 from relvec.pairs import Pair
 
@@ -94,7 +95,7 @@ def run_task(
             command=command,
             data=checksum,
         )
-        work = Path(runs) / "work" / record.key
+        work = expanded(runs) / "work" / record.key
         finished = find_record(record, runs) if checksum else None
         if finished is None:
             outcome = task.run(system, dataset, each, work)
@@ -108,7 +109,7 @@ def evaluate(
     model: str | Path | RelBERT | System,
     task: str = "analogy",
     *,
-    datasets: str | Sequence[str] = (),
+    datasets: str | Path | Sequence[str | Path] = (),
     data_dir: str | Path | None = None,
     runs: str | Path | None = None,
     **settings: Any,
@@ -129,11 +130,12 @@ def evaluate(
     for each in settings:
         one_of(f"setting of {task}", each, [field.name for field in fields(kind)])
     chosen = kind(**settings)
-    data = chosen.load([datasets] if isinstance(datasets, str) else datasets, data_dir)
+    listed = [datasets] if isinstance(datasets, str | Path) else datasets
+    data = chosen.load(list(map(str, listed)), data_dir)
     if isinstance(model, str | Path):
         system = model_system(str(model))
     else:
-        system = model if isinstance(model, System) else vector_system(ModelVectors(model), {"kind": "relation model"})
+        system = model if isinstance(model, System) else loaded_system(model)
     if runs is not None:
         return list(run_task(chosen, system, data, runs))
     with TemporaryDirectory() as folder:

@@ -15,7 +15,7 @@ from relvec.index.pair_index import PairIndex
 from relvec.index.shard_vectors import ShardVectors
 from relvec.index.vector_store import VectorRows, VectorStore
 from relvec.index.vocabulary import PairVocabulary, distinct_pairs
-from relvec.io.files import checksum
+from relvec.io.files import checksum, expanded
 from relvec.io.tables import tsv_cell
 from relvec.io.vectors import FORMATS, check_output, read_pair_file, write_pair_file
 from relvec.model.cached_vectors import ModelVectors, Prepared, embed_to_file
@@ -82,7 +82,7 @@ def index_shards(shards: str | Path, folder: str | Path, *, kind: str = "auto", 
     job = job_of("shards", [shard.sha256 for shard in found.shards], kind, shorter)
     with _new_index(folder, job) as is_finished:
         if is_finished:
-            return storage.read_meta(Path(folder)).count
+            return storage.read_meta(expanded(folder)).count
         pairs, vectors = found.distinct()
         _write(folder, pairs, vectors, found.made_by, kind, shorter, job)
     return len(pairs)
@@ -94,8 +94,8 @@ def _new_index(address: str | Path, job: str) -> Iterator[bool]:
     if storage.is_milvus(address):
         yield False
         return
-    with storage.writing_index(Path(address).resolve(), wait=False):
-        yield storage.is_finished(Path(address), job)
+    with storage.writing_index(expanded(address).resolve(), wait=False):
+        yield storage.is_finished(expanded(address), job)
 
 
 def _write(
@@ -115,7 +115,7 @@ def _write(
         MilvusIndex.filled(str(address), made_by, vectors, shorter, blocks)
     else:
         store = VectorStore.of(vectors, check_kind(kind, len(pairs)), shorter)
-        PairIndex(store, pairs, made_by).write(Path(address).resolve(), job)
+        PairIndex(store, pairs, made_by).write(expanded(address).resolve(), job)
 
 
 def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: str = "auto") -> int:
@@ -129,10 +129,10 @@ def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: 
     >>> import_index("vectors.npz", "my.index", model=model)
     2
     """
-    job = job_of("import", model.fingerprint, checksum(Path(path)), kind)
+    job = job_of("import", model.fingerprint, checksum(expanded(path)), kind)
     with _new_index(folder, job) as is_finished:
         if is_finished:
-            return storage.read_meta(Path(folder)).count
+            return storage.read_meta(expanded(folder)).count
         found = read_pair_file(path)
         check_kind(kind, len(found.pairs))
         first = {pair: row for row, pair in reversed(list(enumerate(found.pairs)))}
@@ -155,7 +155,7 @@ def export_index(index: PairIndex, path: str | Path, *, model: RelBERT | None = 
     >>> Path("vectors.txt").read_text().split()[:3]
     ['1', '16', 'ice_cream__cone']
     """
-    check_export(Path(path))
+    check_export(expanded(path))
     pairs, columns = index.pairs.pairs(), {"relation": index.pairs.all_relations()}
     if not index.is_exact and model is not None:
         index.check_model(model)

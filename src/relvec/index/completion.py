@@ -35,7 +35,7 @@ def complete(
 
     With a model that has no catalogue yet to tell this probability, pairs of the index have a bonus of 0.05 instead.
     With a `reranker`, a better model than the index's own, there are 1,000 candidates, and x are its vectors; what it
-    cannot encode is left out. `from_each` is how many candidates each source gives, by default 48.
+    cannot encode is left out. `from_each` is how many candidates each source gives, by default 48 or `k`.
 
     >>> model = RelBERT.from_pretrained(tiny_model)
     >>> index = PairIndex.of(model, [("Tokyo", "Japan"), ("Tokyo", "tea"), ("cup", "tea"), ("dog", "cat")])
@@ -43,7 +43,7 @@ def complete(
     ['Japan', 'cat', 'tea']
     """
     a, b, c = as_word(a), as_word(b), as_word(c)
-    from_each = from_each or (FROM_EACH if reranker is None else CANDIDATES // 3)
+    from_each = from_each or (max(FROM_EACH, k) if reranker is None else CANDIDATES // 3)
     candidates = candidate_words(model, index, a, b, c, from_each=from_each, word_vectors=word_vectors)
     if not candidates:
         raise RelvecError(f"There is no candidate for {c}; use an index of more pairs, or give word vectors.")
@@ -52,7 +52,7 @@ def complete(
         candidates = _encodable(reranker, c, candidates)
     vectors = judge.encode([(a, b), *((c, word) for word in candidates)])
     scores = cosine(vectors[:1], vectors[1:])[0]
-    if judge.catalogue_at_hand is not None:
+    if judge.existing_catalogue is not None:
         return ranked(candidates, scores - UNRELATED_PENALTY * (1 - judge.catalogue.related(vectors[1:])), k)
     partners = {word.casefold() for word in index.partners(c)}
     attested = np.array([word.casefold() in partners for word in candidates])

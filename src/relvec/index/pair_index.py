@@ -15,6 +15,7 @@ from relvec.index.kinds import check_kind
 from relvec.index.storage import IndexMeta, index_folder, is_milvus, read_folder, read_meta, write_folder, writing_index
 from relvec.index.vector_store import VectorRows, VectorStore
 from relvec.index.vocabulary import Mask, PairVocabulary, distinct_pairs
+from relvec.io.files import expanded
 from relvec.io.vectors import as_float32
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.model_check import ModelCheck
@@ -129,7 +130,7 @@ class PairIndex:
 
     def save(self, folder: str | Path) -> IndexMeta:
         """Write the index as a folder, whole or not at all."""
-        target = Path(folder)
+        target = expanded(folder)
         with writing_index(target):
             return self.write(target)
 
@@ -149,7 +150,7 @@ class PairIndex:
         if is_milvus(folder):  # each change is there at once
             yield cls.load(folder)
             return
-        target = Path(folder)
+        target = expanded(folder)
         read_meta(target)  # no lock file is put where there is no index
         with writing_index(target):
             index = cls.load(target, writable=True)
@@ -276,7 +277,7 @@ class PairIndex:
         self.check_model(model)
         if reranker is not None:
             rerank = max(k, CANDIDATES if rerank is None else rerank)
-        elif self.is_exact and model.catalogue_at_hand is None:
+        elif self.is_exact and model.existing_catalogue is None:
             rerank = 0
         elif rerank is None:
             rerank = max(RERANKED, 2 * k)
@@ -294,7 +295,7 @@ class PairIndex:
             refused = model.refused(pairs, truncate=True)  # such as a word that is a special token of this model only
             pairs = [pair for pair in pairs if pair not in refused]
         again = model.encode(pairs, truncate=True, show_progress=show_progress)
-        catalogue = model.catalogue_at_hand
+        catalogue = model.existing_catalogue
         lost = np.zeros(len(pairs)) if catalogue is None else UNRELATED_PENALTY * (1 - catalogue.related(again))
         exact = dict(zip(pairs, zip(again, lost, strict=True), strict=True))
         return [_ranked(vector, of_query, exact)[:k] for vector, of_query in zip(vectors, found, strict=True)]

@@ -18,7 +18,7 @@ from relvec.index.kinds import KINDS
 from relvec.index.vector_store import VectorStore
 from relvec.index.vocabulary import PairVocabulary
 from relvec.io.checksums import check_files
-from relvec.io.files import atomic_write, checksum
+from relvec.io.files import atomic_write, checksum, expanded
 from relvec.model.model_check import ModelCheck
 from relvec.storage import lock
 from relvec.storage.job import check_job
@@ -72,7 +72,7 @@ def is_milvus(address: str | Path | None) -> bool:
 
 def index_folder(given: str | Path | None) -> Path:
     """The folder that a user names, else the vocabulary that comes with the package."""
-    return BUNDLED if given is None else Path(given)
+    return BUNDLED if given is None else expanded(given)
 
 
 def is_finished(folder: Path, job: str) -> bool:

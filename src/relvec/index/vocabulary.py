@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from relvec.errors import RelvecError, counted, errors_as
 from relvec.io.word2vec import UNREADABLE
-from relvec.pairs import Pair, as_pairs, as_word
+from relvec.pairs import Pair, as_pairs, as_word, plain_values
 
 Numbers = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -144,7 +144,7 @@ def distinct_pairs(pairs: Any, relations: Sequence[str] | None = None) -> tuple[
     """
     found: dict[Pair, str] = {}
     listed = as_pairs(pairs)
-    names = [""] * len(listed) if relations is None else list(relations)
+    names = [""] * len(listed) if relations is None else plain_values(relations)
     if len(names) != len(listed):
         given = f"{counted(len(names), 'relation')} for {counted(len(listed), 'pair')}"
         raise RelvecError(f"Got {given}; give one for each.")

@@ -103,7 +103,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     >>> Path("vectors.txt").read_text()
     '1 2 3'
     """
-    target = Path(path)
+    target = expanded(path)
     with write_errors(target):
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=target.suffix)
     os.close(handle)
@@ -129,7 +129,7 @@ def atomic_folder(path: str | Path, stale: Collection[str] = (), first: Collecti
     >>> [file.name for file in Path("model").iterdir()]
     ['config.json']
     """
-    target = Path(path)
+    target = expanded(path)
     with write_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(dir=target.parent, prefix=_prefix(target)))

@@ -15,7 +15,17 @@ from typing import Any, Literal, NamedTuple
 
 from relvec.errors import RelvecError, counted, errors_as, needed_for
 from relvec.io.files import expanded, read_lines, unpacked
-from relvec.pairs import Pair, as_pair, as_word, column_names, column_values, pair_columns, parse_pair, table_columns
+from relvec.pairs import (
+    Pair,
+    as_pair,
+    as_word,
+    column_names,
+    column_values,
+    is_missing,
+    pair_columns,
+    parse_pair,
+    table_columns,
+)
 
 RELATION_COLUMNS = ("relation", "predicate")
 
@@ -51,7 +61,7 @@ class Row(NamedTuple):
         if isinstance(value, dict | list):
             raise RelvecError(f"{self.where}{names[0]}: {value!r} is not a name; write a string.")
         if not isinstance(value, str):
-            value = "" if value is None or _is_missing(value) else str(value)
+            value = "" if value is None or is_missing(value) else str(value)
         return " ".join(value.split())
 
     def relation(self) -> str:
@@ -284,13 +294,6 @@ def is_vectors(column: Any) -> bool:
     """Whether this is a column of pyarrow that holds lists of numbers."""
     kind = getattr(getattr(column, "type", None), "value_type", None)
     return str(kind) in ("halffloat", "float", "double")
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return bool(value != value)
-    except TypeError:  # the NA of pandas is neither equal nor unequal to anything
-        return True
 
 
 _Reader = Callable[[list[str], str], Iterator[Row]]

@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from relvec.errors import RelvecError, errors_as
-from relvec.io.files import check_place
+from relvec.io.files import check_place, expanded
 from relvec.io.tables import Row, is_vectors, pyarrow, read_parquet, read_rows, table_rows
 from relvec.io.word2vec import UNREADABLE, read_vectors
 from relvec.pairs import Pair, as_word, table_columns
@@ -56,7 +56,7 @@ class VectorFormat(NamedTuple):
 
 def read_pair_file(path: str | Path) -> PairFile:
     """Pairs with their vectors, read by the file's ending."""
-    return check_input(Path(path)).read(Path(path))
+    return check_input(expanded(path)).read(expanded(path))
 
 
 def write_pair_file(path: Path, pairs: Sequence[Pair], rows: RowsOf, columns: Columns | None = None) -> None:

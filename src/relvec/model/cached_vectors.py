@@ -11,11 +11,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from relvec.errors import RelvecError
+from relvec.errors import RelvecError, counted
+from relvec.io.files import expanded
 from relvec.io.vectors import Columns, check_output, read_pair_file, write_pair_file
 from relvec.model.model_check import ALIKE, median_cosine
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
-from relvec.pairs import Pair, as_pairs
+from relvec.pairs import Pair, as_pairs, plain_values
 from relvec.progress import progress_bar
 from relvec.similarity import Vectors, normalized
 from relvec.storage.cache import Cache
@@ -180,18 +181,23 @@ def embed_to_file(
     ...     file["head"].tolist(), file["vectors"].shape
     (['Paris', 'Tokyo'], (2, 16))
     """
-    target = Path(output)
+    target = expanded(output)
     check_output(target)
     listed = as_pairs(pairs)
     if not listed:
         raise RelvecError("There is no pair to encode; give at least one.")
+    more = {name: plain_values(column) for name, column in (columns or {}).items()}
+    for name, values in more.items():
+        if len(values) != len(listed):
+            given = f"{counted(len(values), 'value')} for {counted(len(listed), 'pair')}"
+            raise RelvecError(f"The column {name} has {given}; give one for each.")
     vectors = ModelVectors(model, batch_size=batch_size, show_progress=show_progress)
     with output_lock(target), atomic_write_once(target) as partial:
         if target.exists() and vectors.missing(listed):
             check_job(_may_be_of(target, model, listed), target)  # now, not after hours of encoding
         prepared = vectors.prepare(listed, truncate=truncate)
         rows = vectors.rows(listed, normalize=normalize)
-        write_pair_file(partial, listed, lambda start, stop: rows[start:stop], columns)
+        write_pair_file(partial, listed, lambda start, stop: rows[start:stop], more)
     return prepared
 
 

@@ -42,16 +42,18 @@ def bundled_catalogue(model: RelBERT) -> Catalogue | None:
     return found if median_cosine(model, PROBES, found.probes) >= ALIKE else None
 
 
-def catalogue_in_cache(model: RelBERT) -> Catalogue | None:
-    """The catalogue that was made for a model before, from the cache; None if it was not."""
+def existing_catalogue(model: RelBERT) -> Catalogue | None:
+    """The catalogue that is shipped with a model, or was made for it before; None if it must be made first."""
+    if found := bundled_catalogue(model):
+        return found
     key = _made_of()
     content = _kept(model).get([key]).get(key)
     return None if content is None else Catalogue.from_bytes(content)
 
 
-def cached_catalogue(model: RelBERT) -> Catalogue:
-    """A catalogue from the cache. If there is none yet, some 25,000 pairs are encoded for it, once."""
-    found = catalogue_in_cache(model)
+def own_catalogue(model: RelBERT) -> Catalogue:
+    """The catalogue of the bundled relations. If there is none yet, some 25,000 pairs are encoded for it, once."""
+    found = existing_catalogue(model)
     if found is None:
         content = make_catalogue(model).to_bytes()
         _kept(model).add({_made_of(): content})

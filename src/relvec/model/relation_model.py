@@ -46,6 +46,8 @@ class RelBERT(ABC):
     """
 
     backend: str = ""
+    max_tokens: int | None = None
+    """The most tokens of a prompt with its pair; None where there is no limit."""
     is_cached = True
     """Whether its vectors are worth keeping on disk: those of a static model are made more quickly than read."""
 
@@ -314,11 +316,11 @@ class RelBERT(ABC):
     @property
     def catalogue(self) -> "Catalogue":
         """The relations that this model can name; made once for a model that brings none."""
-        from relvec.model.catalogues import cached_catalogue
+        from relvec.model.catalogues import own_catalogue
 
-        found = self.catalogue_at_hand
+        found = self.existing_catalogue
         if found is None:
-            self.catalogue = found = cached_catalogue(self)
+            self.catalogue = found = own_catalogue(self)
         return found
 
     @catalogue.setter
@@ -326,12 +328,12 @@ class RelBERT(ABC):
         self._catalogue = self.state(), catalogue
 
     @property
-    def catalogue_at_hand(self) -> "Catalogue | None":
-        """The catalogue that was used before, or that is shipped with this model; None if it must be made first."""
-        from relvec.model.catalogues import bundled_catalogue
+    def existing_catalogue(self) -> "Catalogue | None":
+        """The catalogue that was set, is shipped with this model or was made before; None if it must be made first."""
+        from relvec.model.catalogues import existing_catalogue
 
         if self._catalogue is None or self._catalogue[0] != self.state():
-            self._catalogue = self.state(), bundled_catalogue(self)
+            self._catalogue = self.state(), existing_catalogue(self)
         return self._catalogue[1]
 
     @staticmethod
@@ -344,6 +346,11 @@ class RelBERT(ABC):
         (16,)
         """
         return Prototype(pair for relation in as_relations(pairs) for pair in _pairs_of(relation))
+
+    @property
+    def device(self) -> Any:
+        """Where the model computes."""
+        return "cpu"
 
     def __sklearn_clone__(self) -> Self:
         return self  # weights are never changed by scikit-learn, so clones share them
@@ -371,6 +378,8 @@ def no_encoder(name: str) -> RelvecError:
 
 class PromptedRelBERT(RelBERT):
     """A RelBERT with a prompt: a backend puts the tokens of a batch through its network."""
+
+    max_tokens: int
 
     def __init__(
         self,

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from relvec.errors import RelvecError, counted
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.model.cached_vectors import ModelVectors
-from relvec.model.catalogues import encoded_texts, with_texts
+from relvec.model.catalogues import encoded_texts, own_catalogue, with_texts
 from relvec.model.relation_model import RelBERT
 from relvec.naming.calibration import softmax
 from relvec.naming.catalogue import Catalogue, Explanation, NamedRelation, Prototypes
 from relvec.naming.relation_space import means_of
 from relvec.naming.sentences import as_definition
-from relvec.pairs import Pair, as_pairs
+from relvec.pairs import Pair, as_pairs, plain_values
 from relvec.similarity import Vectors, check_top
 
 EXAMPLES = 5
@@ -30,33 +30,43 @@ class RelationNamer:
 
     `model` is whatever `RelBERT.from_pretrained` takes, or a loaded model. A relation has pairs, or a definition such
     as "X is a tool used by Y", or both; that of a relation without pairs stands where the bundled relations with the
-    most similar definitions do. Whether a pair is related at all is judged as `RelBERT.relatedness` does.
+    most similar definitions do. The `symmetric` relations hold in both directions. Whether a pair is related at all is
+    judged as `RelBERT.relatedness` does.
     """
 
     def __init__(
-        self, model: str | Path | RelBERT = DEFAULT_MODEL, *, definitions: Mapping[str, str] | None = None
+        self,
+        model: str | Path | RelBERT = DEFAULT_MODEL,
+        *,
+        definitions: Mapping[str, str] | None = None,
+        symmetric: Iterable[str] = (),
     ) -> None:
         self.model = model
         self.definitions = definitions
+        self.symmetric = symmetric
 
-    def fit(self, X: Any = (), y: Iterable[str] = ()) -> Self:
+    def fit(self, X: Any = (), y: Iterable[Any] = ()) -> Self:
         """Learn the relations of pairs X from their labels y, and those that have definitions only."""
-        pairs, labels = as_pairs(X), [str(label) for label in y]
+        pairs, labels = as_pairs(X), plain_values(y)
         if len(pairs) != len(labels):
             given = f"{counted(len(pairs), 'pair')} and {counted(len(labels), 'label')}"
             raise RelvecError(f"Got {given}; give each pair its label.")
+        if "" in labels:
+            raise RelvecError(f"Pair {labels.index('') + 1} has no label; give it one, or leave the pair out.")
         definitions = {name: as_definition(text) for name, text in (self.definitions or {}).items()}
         names = sorted({*labels, *definitions})
         if not names:
             raise RelvecError("There is no relation to learn; give pairs with labels, or definitions.")
         self._loaded = self.model if isinstance(self.model, RelBERT) else RelBERT.from_pretrained(self.model)
         self._vectors = ModelVectors(self._loaded)
-        base = self._loaded.catalogue
+        base = own_catalogue(self._loaded)
         numbers = np.array([names.index(label) for label in labels], dtype=np.int64)
         rows = []
         if pairs:
             points = base.space(self._encoded([*pairs, *(pair[::-1] for pair in pairs)]))
-            rows.append(_prototypes(points, np.concatenate([numbers, numbers + len(names)]), len(names)))
+            has_direction = np.array([name not in set(self.symmetric) for name in names])
+            turned = numbers + len(names) * has_direction[numbers]
+            rows.append(_prototypes(points, np.concatenate([numbers, turned]), len(names)))
         lacking = [name for name in definitions if name not in labels]
         if lacking:
             rows.append(_by_definition(base, [definitions[n] for n in lacking], [names.index(n) for n in lacking]))
@@ -65,6 +75,7 @@ class RelationNamer:
             base,
             relations=tuple(_relation(name, definitions.get(name, ""), examples[name]) for name in names),
             prototypes=_joined(rows),
+            texts=np.zeros((0, 0), dtype=np.float32),
         )
         self.classes_ = np.array(names, dtype=object)
         return self
@@ -83,9 +94,9 @@ class RelationNamer:
         ordered = forward[np.argsort(catalogue.prototypes.relations[forward], kind="stable")]
         return softmax(scores[:, ordered] / catalogue.temperature)
 
-    def score(self, X: Any, y: Iterable[str]) -> float:
+    def score(self, X: Any, y: Iterable[Any]) -> float:
         """The share of pairs whose likeliest relation is their label."""
-        return float(np.mean(self.predict(X) == np.array([str(label) for label in y], dtype=object)))
+        return float(np.mean(self.predict(X) == np.array(plain_values(y), dtype=object)))
 
     def explain(self, X: Any, *, top: int = 1) -> list[list[Explanation]]:
         """The best relations of each pair, also those that hold the other way round."""
@@ -94,12 +105,17 @@ class RelationNamer:
         return list(catalogue.explain(pairs, self._encoded(pairs), top))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {"model": self.model, "definitions": self.definitions}
+        return {"model": self.model, "definitions": self.definitions, "symmetric": self.symmetric}
 
     def set_params(self, **parameters: Any) -> Self:
         for name, value in parameters.items():
             setattr(self, name, value)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
+
+        return Tags("classifier", TargetTags(required=False), classifier_tags=ClassifierTags())
 
     def _fitted(self) -> Catalogue:
         if not hasattr(self, "catalogue_"):
@@ -110,8 +126,10 @@ class RelationNamer:
         return self._vectors.vectors(pairs)[0]
 
 
-def _relation(name: str, definition: str, examples: Sequence[Pair]) -> NamedRelation:
-    return NamedRelation(name, definition, definition, examples=tuple(examples[:EXAMPLES]))
+def _relation(label: Any, definition: str, examples: Sequence[Pair]) -> NamedRelation:
+    name = str(label)
+    wording = (definition or name, definition or name, name)
+    return NamedRelation(name, definition, definition, examples=tuple(examples[:EXAMPLES]), wordings=(wording,))
 
 
 def _prototypes(points: Vectors, rows: NDArray[np.int64], relations: int) -> Prototypes:

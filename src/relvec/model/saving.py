@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from relvec.errors import RelvecError
 from relvec.io.checksums import CHECKSUMS_NAME, check_folder, write_checksums
-from relvec.io.files import atomic_folder
+from relvec.io.files import atomic_folder, expanded
 from relvec.model.quantization import INT8_WEIGHTS
 from relvec.model.stored import relbert_config
 from relvec.progress import quiet_transformers
@@ -71,7 +71,7 @@ def atomic_model_folder(
 
     The README, the checksums and, if it is given, config.json are written here. `stale` are further files to remove.
     """
-    check_model_output(Path(folder))
+    check_model_output(expanded(folder))
     with atomic_folder(folder, stale=(*MODEL_FILES, *stale), first=CONFIGS) as partial:
         yield partial
         if config is not None:

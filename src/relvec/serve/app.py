@@ -191,7 +191,7 @@ async def map_relations(body: schemas.MapRequest, request: Request, service: Sha
 async def neighbours(body: schemas.NeighboursRequest, request: Request, service: Shared) -> schemas.NeighboursAnswer:
     served = service.models.get(body.model)
     index, pairs = served.needed_index(), _pairs(body.pairs)
-    is_final = index.is_exact and served.model.catalogue_at_hand is None
+    is_final = index.is_exact and served.model.existing_catalogue is None
     again = 0 if is_final else max(RERANKED, 2 * body.top)
     service.admit(request, "pairs", len(pairs), encoded=len(pairs) + again)
     found = await service.in_thread(

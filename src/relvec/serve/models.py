@@ -8,7 +8,6 @@ import numpy as np
 
 from relvec.errors import RelvecError, did_you_mean
 from relvec.index import PairIndex
-from relvec.model.catalogues import catalogue_in_cache
 from relvec.model.relation_model import RelBERT
 from relvec.naming import Catalogue
 from relvec.pairs import Pair
@@ -36,7 +35,7 @@ class Served:
     ) -> None:
         self.name = model.name
         self.index = index
-        self.catalogue = model.catalogue_at_hand or catalogue_in_cache(model)
+        self.catalogue = model.existing_catalogue
         if self.catalogue is not None:
             model.catalogue = self.catalogue
         self.batcher = Batcher(model, metrics, batching)

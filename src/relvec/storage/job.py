@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from relvec.errors import RelvecError
-from relvec.io.files import atomic_write, checksum
+from relvec.io.files import atomic_write, checksum, expanded
 
 
 def job_of(*decisive: object) -> str:
@@ -39,7 +39,7 @@ def atomic_write_once(path: str | Path) -> Iterator[Path]:
     Traceback (most recent call last):
     relvec.errors.RelvecError: words.txt belongs to a run with another base, other settings or other data; ...
     """
-    target = Path(path)
+    target = expanded(path)
     with atomic_write(target) as partial:
         yield partial
         check_job(not target.exists() or checksum(target) == checksum(partial), target)

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from relvec.errors import RelvecError
-from relvec.io.files import remove_leftovers
+from relvec.io.files import expanded, remove_leftovers
 
 
 @contextmanager
@@ -23,7 +23,7 @@ def output_lock(output: str | Path, *, wait: bool = False) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    target = Path(output).resolve()  # even "." has a name, and so a place beside it
+    target = expanded(output).resolve()  # even "." has a name, and so a place beside it
     place = target.with_name(f".{target.name}.lock")
     lock = FileLock(place)
     try:

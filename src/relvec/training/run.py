@@ -14,7 +14,7 @@ from relvec.data.overlap import (
     without_testing,
 )
 from relvec.data.rated import RatedRelation, check_relations, exclude, split
-from relvec.data.sources import DEFAULT_SOURCE, load
+from relvec.data.sources import load
 from relvec.errors import RelvecError
 from relvec.io.files import expanded
 from relvec.io.tables import read_pairs
@@ -48,7 +48,7 @@ def plan_training(recipe: Recipe, output: str | Path, data_dir: str | Path | Non
 def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[RatedRelation]:
     """All relations a recipe names, without those it excludes, checked."""
     needs_triples = LOSSES[recipe.loss].needs_triples
-    relations = load(recipe.data, data_dir=data_dir, top=recipe.top, bottom=recipe.bottom, threshold=recipe.threshold)
+    relations = _loaded(recipe, data_dir)
     if not recipe.train_on_held_out:
         relations = without_testing(relations)
     relations = exclude(relations, recipe.exclude_categories, recipe.exclude_relations)
@@ -64,8 +64,12 @@ def excluded_keys(recipe: Recipe, data_dir: str | Path | None = None) -> set[Pai
     if recipe.exclude_benchmark_pairs:
         keys |= {inflected(pair) for pair in benchmark_pairs(benchmark_folder(data_dir))}
     if not recipe.train_on_held_out:
-        keys |= pairs_for_testing(load(DEFAULT_SOURCE))
+        keys |= pairs_for_testing(_loaded(recipe, data_dir))
     return keys
+
+
+def _loaded(recipe: Recipe, data_dir: str | Path | None) -> list[RatedRelation]:
+    return load(recipe.data, data_dir=data_dir, top=recipe.top, bottom=recipe.bottom, threshold=recipe.threshold)
 
 
 def make_trainer(recipe: Recipe, output: str | Path, data_dir: str | Path | None = None) -> Trainer:
