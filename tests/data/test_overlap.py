@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from relvec.data.overlap import audit, benchmark_pairs, inflected, near_pairs, without_benchmarks
+from relvec.data.overlap import audit, benchmark_pairs, inflected, near_pairs, without_benchmarks, without_testing
 from relvec.data.rated import RatedRelation
+from relvec.data.sources import load
+from relvec.errors import LeftOutWarning
 
 
 @pytest.fixture
@@ -64,3 +66,15 @@ def test_other_forms_of_a_benchmarks_words_are_dropped_too(benchmarks: Path) -> 
     assert near_pairs([near], benchmark_pairs(benchmarks)) == {("cups", "teas"), ("oaks", "trees")}
     (fair,) = without_benchmarks([near], benchmarks)
     assert fair.positives == (("a", "b"), ("c", "d"), ("e", "f"))
+
+
+def test_pairs_of_bundled_relations_for_testing_are_left_out_of_other_data() -> None:
+    tested = next(relation for relation in load("bundled") if relation.is_for_testing)
+    mine = RatedRelation("mine", "", (*tested.positives[:2], ("a", "b"), ("c", "d"), ("e", "f")), ())
+    (left,) = without_testing([mine])
+    assert left.positives == (("a", "b"), ("c", "d"), ("e", "f"))
+
+
+def test_a_benchmark_that_is_not_there_is_named(benchmarks: Path) -> None:
+    with pytest.warns(LeftOutWarning, match=r"lacks .*analogy/u2.*lexrel/khn.* so nothing is compared with these"):
+        benchmark_pairs(benchmarks)

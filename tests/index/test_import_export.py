@@ -71,9 +71,7 @@ def test_pairs_of_a_compressed_index_are_encoded_again_for_export(tiny: RelBERT,
 
 
 def test_a_file_without_a_place_for_pairs_is_refused(index: PairIndex, tmp_path: Path) -> None:
-    with pytest.raises(
-        RelvecError, match=r"v\.npy is not a file for pairs .* end its name in \.npz, \.jsonl"
-    ):
+    with pytest.raises(RelvecError, match=r"v\.npy is not a file for pairs .* end its name in \.npz, \.jsonl"):
         export_index(index, tmp_path / "v.npy")
     assert not list(tmp_path.iterdir())
 

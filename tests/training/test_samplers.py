@@ -112,3 +112,9 @@ def test_a_last_batch_is_filled_up(relations: list[RatedRelation]) -> None:
     met = [sampler(step).relation.unique().tolist() for step in range(sampler.steps_per_epoch)]
     assert [len(batch) for batch in met] == [4, 4]
     assert {number for batch in met for number in batch} == set(range(6))
+
+
+def test_validation_compares_children_of_a_parent_with_each_other(relations: list[RatedRelation]) -> None:
+    (parent, *_) = with_parents(relations)[len(relations) :]
+    first, second = relations[0].positives, relations[1].positives
+    assert parent.positives[:4] == (first[0], second[0], first[1], second[1])

@@ -1,3 +1,5 @@
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from relvec.data.rated import RatedRelation, split
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.training import Recipe, train
-from relvec.training.run import make_teacher, make_trainer
+from relvec.training.run import check_exclusions, make_teacher, make_trainer
 from relvec.training.teacher import Teacher, neighbour_loss
 from relvec.training.trainer import Trainer
 
@@ -113,20 +115,20 @@ def test_a_recipe_with_another_teacher_is_another_job(
 def test_no_unlabelled_pair_is_an_excluded_one(tiny_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text("head\ttail\ncups\tteas\npoet\tpoem\npoet\tpoem\n")
     recipe = Recipe(teacher=str(tiny_folder), unlabelled=[str(tmp_path / "pairs.tsv")], unlabelled_per_batch=2)
-    made = make_teacher(recipe, excluded={inflected(("cup", "tea"))})
+    made = make_teacher(recipe, RelBERT.from_pretrained(tiny_folder), excluded={inflected(("cup", "tea"))})
     assert made is not None
     assert list(made.unlabelled) == [("poet", "poem")]
 
 
 def test_a_teacher_has_the_weight_of_the_recipe(tiny_folder: Path) -> None:
-    made = make_teacher(Recipe(teacher=str(tiny_folder), teacher_weight=3.0))
+    made = make_teacher(Recipe(teacher=str(tiny_folder), teacher_weight=3.0), RelBERT.from_pretrained(tiny_folder))
     assert made is not None
     assert made.weight == 3.0
 
 
 @pytest.mark.parametrize("settings", [{"mixed_precision": "bf16", "lora_rank": 0}, {"base_dtype": "bfloat16"}])
 def test_the_teacher_computes_in_the_precision_of_the_training(tiny_folder: Path, settings: dict[str, Any]) -> None:
-    made = make_teacher(Recipe(teacher=str(tiny_folder), **settings))
+    made = make_teacher(Recipe(teacher=str(tiny_folder), **settings), RelBERT.from_pretrained(tiny_folder))
     assert made is not None
     assert made.vectors.fingerprint == RelBERT.from_pretrained(tiny_folder, dtype="bfloat16").fingerprint
 
@@ -147,3 +149,52 @@ def test_a_run_with_a_teacher_resumes_and_ends_as_an_undisturbed_one(tiny_folder
 def test_unlabelled_pairs_need_a_teacher() -> None:
     with pytest.raises(RelvecError, match="teacher"):
         Recipe(unlabelled=["pairs.tsv"])
+
+
+def trained_before(folder: Path, source: Path, **recipe: Any) -> str:
+    """A copy of a model whose record says how it was trained."""
+    shutil.copytree(source, folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["relbert_config"]["training"] = {"recipe": {"data": ["semeval2012"], **recipe}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "checksums.sha256").unlink(missing_ok=True)
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "message"),
+    [
+        ({"exclude_benchmark_pairs": True}, "was trained on benchmark pairs, which the recipe leaves out"),
+        ({"exclude_categories": ["1"]}, "was trained on the category 1, which the recipe leaves out"),
+    ],
+)
+def test_a_teacher_or_base_that_saw_what_the_recipe_leaves_out_is_refused(
+    tiny_folder: Path, tmp_path: Path, left_out: dict[str, Any], message: str
+) -> None:
+    recipe = Recipe().changed(left_out)
+    for number, (trained, is_fair) in enumerate((({}, False), (left_out, True))):
+        model = RelBERT.from_pretrained(trained_before(tmp_path / str(number), tiny_folder, **trained))
+        if is_fair:
+            check_exclusions(recipe, "teacher", model)
+        else:
+            with pytest.raises(RelvecError, match=f"^The teacher 0 {message}"):
+                check_exclusions(recipe, "teacher", model)
+    check_exclusions(recipe, "base", RelBERT.from_pretrained(tiny_folder))  # a language model saw no relations
+
+
+def test_unlabelled_pairs_that_a_model_cannot_encode_are_left_out(tiny_folder: Path, tmp_path: Path) -> None:
+    model = RelBERT.from_pretrained(tiny_folder)
+    (tmp_path / "pairs.tsv").write_text(f"head\ttail\npoet\tpoem\nthe <mask>\tpoem\n{'cup ' * 400}\ttea\n")
+    recipe = Recipe(teacher=str(tiny_folder), unlabelled=[str(tmp_path / "pairs.tsv")])
+    made = make_teacher(recipe, model)
+    assert made is not None
+    assert [head[:4] for head, _ in made.unlabelled] == ["poet", "cup "]  # one that is too long is cut
+
+
+def test_the_plan_counts_what_the_teacher_adds_and_is_the_same_again(tiny_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("".join(f"a{number}\tb{number}\n" for number in range(50)))
+    settings = QUICK | {"base": str(tiny_folder), "teacher": str(tiny_folder), "relations_per_batch": 2}
+    unlabelled = {"unlabelled": [str(tmp_path / "pairs.tsv")], "unlabelled_per_batch": 40}
+    bare = make_trainer(Recipe().changed(settings), tmp_path / "bare").plan()
+    plans = [make_trainer(Recipe().changed(settings | unlabelled), tmp_path / "more").plan() for _ in range(2)]
+    assert bare["pairs_per_step"] + 10 < plans[0]["pairs_per_step"] == plans[1]["pairs_per_step"]

@@ -1,17 +1,21 @@
 """Training pairs that are tested on too (a fair evaluation has none), and what else is wrong with a dataset."""
 
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from relvec.data.benchmarks.analogy import as_question
+from relvec.data.benchmarks.registry import BENCHMARKS
 from relvec.data.rated import Problem, RatedRelation, has_training_positives, problems, split
 from relvec.data.sources import DEFAULT_SOURCE, load
-from relvec.errors import RelvecError, needed_for
+from relvec.errors import LeftOutWarning, RelvecError, needed_for
 from relvec.io.files import data_folder, expanded
 from relvec.io.tables import read_rows
 from relvec.pairs import Pair, parts_of
+
+FOLDERS = ("analogy", "lexrel")
 
 
 def unordered(pair: Pair) -> Pair:
@@ -54,7 +58,7 @@ def benchmark_folder(data_dir: str | Path | None) -> Path:
 def benchmark_pairs(data_dir: str | Path, *, required: bool = True) -> dict[Pair, set[str]]:
     """Every pair of the benchmarks' validation and test parts, unordered, and the benchmarks it is in."""
     found: dict[Pair, set[str]] = {}
-    for folder in ("analogy", "lexrel"):
+    for folder in FOLDERS:
         for part in ("valid", "test"):
             for path in sorted(expanded(data_dir).glob(f"{folder}/*/{part}.jsonl")):
                 for pair in _pairs(path):
@@ -62,6 +66,12 @@ def benchmark_pairs(data_dir: str | Path, *, required: bool = True) -> dict[Pair
     if required and not found:
         places = "analogy/*/test.jsonl and lexrel/*/test.jsonl"
         raise RelvecError(f"There is no benchmark below {data_dir}; give the folder that holds {places}.")
+    tested = [each.collection.path.partition("/")[0] + f"/{each.folder}" for each in BENCHMARKS.values()]
+    known = {place for each in found.values() for place in each}
+    lacking = [place for place in dict.fromkeys(tested) if place.startswith(FOLDERS) and place not in known]
+    if found and lacking:
+        problem = f"{data_dir} lacks {', '.join(lacking)}, so nothing is compared with these"
+        warnings.warn(LeftOutWarning(f"{problem}; put them there."), stacklevel=2)
     return found
 
 

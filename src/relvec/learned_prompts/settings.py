@@ -24,16 +24,22 @@ class Subject(Settings):
         False, "leave out pairs of the benchmarks in --data-dir", "--exclude-benchmark-pairs"
     )
 
+    train_on_held_out: bool = setting(
+        False, "also learn from relations kept for the project's own questions", "--train-on-held-out"
+    )
+
     @property
     def source(self) -> dict[str, Any]:
         """What prompt.json says of it."""
-        said: dict[str, Any] = {"data": self.data, "exclude_benchmark_pairs": self.exclude_benchmark_pairs}
-        return said if self.threshold is None else {**said, "threshold": self.threshold}
+        source: dict[str, Any] = {"data": self.data, "exclude_benchmark_pairs": self.exclude_benchmark_pairs}
+        if self.train_on_held_out:
+            source["train_on_held_out"] = True
+        return source if self.threshold is None else {**source, "threshold": self.threshold}
 
     def relations(self, data_dir: Path | None) -> list[RatedRelation]:
         """The relations by those names, without the pairs that it excludes and those kept for testing."""
         loaded = load(self.data, data_dir=data_dir, top=self.top, bottom=self.bottom, threshold=self.threshold)
-        relations = without_testing(loaded)
+        relations = loaded if self.train_on_held_out else without_testing(loaded)
         if not self.exclude_benchmark_pairs:
             return relations
         # All methods are judged on the same relations, and P-tuning needs negatives.

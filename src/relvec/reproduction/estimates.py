@@ -24,13 +24,15 @@ class Estimate:
 def estimate(step: Step, flop_per_second: float) -> Estimate:
     """FLOP = 2 x parameters of the layers x tokens x pairs encoded, three times that where weights are trained.
 
-    What is encoded for an evaluation is kept on disk, 4 bytes a number; a trained model is stored whole.
+    What is encoded is kept on disk, 4 bytes a number, except in training and in a search for prompts. A trained model
+    is stored whole, or as an adapter of `adapter_mb`.
     """
     pattern, values = step.pattern, step.values
     flop = 2.0 * values.get("parameters", 0) * pattern.tokens * step.encodings
     flop *= TRAINING_FACTOR if pattern.trains else 1
-    kept = 0 if pattern.trains else 4.0 * step.encodings * values.get("dim", 0)
-    saved = 1e6 * values.get("model_mb", 0) if pattern.saves_model else 0
+    kept = 0 if pattern.command[0] in ("train", "prompt") else 4.0 * step.encodings * values.get("dim", 0)
+    adapter = values.get("adapter_mb", 0) if pattern.command[0] == "train" else 0
+    saved = 1e6 * pattern.saved_models * (adapter or values.get("model_mb", 0))
     return Estimate(60 * pattern.minutes + flop / (EFFICIENCY * flop_per_second), kept + saved, flop)
 
 

@@ -39,7 +39,7 @@ class StepPattern(Settings):
     encodings: int | str = 0
     tokens: int = 30
     trains: bool = False
-    saves_model: bool = False
+    saved_models: int = 0
     minutes: float = 0.0
 
 

@@ -102,8 +102,10 @@ def _cells(record: Record) -> Iterator[tuple[str, str, Cell]]:
                 if name in groups:
                     yield "bats_relations", groups[name], _share(found["accuracy"], found["questions"])
     elif record.task == "classification" and record.settings.get("classifier", "mlp") == "mlp":
-        classes = {name: _share(found["f1"], found["pairs"]) for name, found in metrics["by_class"].items()}
-        pairs = sum(found["pairs"] for found in metrics["by_class"].values())
+        # A class may be predicted though no pair of the test part has it.
+        tested = {name: found for name, found in metrics["by_class"].items() if found["pairs"]}
+        classes = {name: _share(found["f1"], found["pairs"]) for name, found in tested.items()}
+        pairs = sum(found["pairs"] for found in tested.values())
         # The classes' numbers are nearly independent, so their mean varies less than each.
         macro = sqrt(sum(cell.deviation**2 for cell in classes.values())) / len(classes)
         averages = {"macro": Cell(metrics["macro_f1"], macro), "micro": _share(metrics["micro_f1"], pairs)}

@@ -1,5 +1,6 @@
 """What fine-tuning and distillation share: a run that trains a model, and saves it to a folder."""
 
+import math
 import shutil
 import time
 from abc import abstractmethod
@@ -101,7 +102,7 @@ class ModelTraining(Loop):
         step_seconds = seconds_of(step)
         self.optimizer.zero_grad()
         evaluation_seconds = step_seconds / 3 * evaluated_pairs / step_pairs  # it has no backward pass
-        return self.steps * step_seconds + (1 + self.steps // self.evaluate_every) * evaluation_seconds
+        return self.steps * step_seconds + (1 + math.ceil(self.steps / self.evaluate_every)) * evaluation_seconds
 
 
 def seconds_of(work: Callable[[], object]) -> float:

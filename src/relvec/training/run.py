@@ -1,6 +1,7 @@
 """From a recipe to a trained model, and what a run will cost."""
 
-from collections.abc import Collection
+import warnings
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from accelerate.state import PartialState
@@ -14,8 +15,8 @@ from relvec.data.overlap import (
     without_testing,
 )
 from relvec.data.rated import RatedRelation, check_relations, exclude, split
-from relvec.data.sources import load
-from relvec.errors import RelvecError
+from relvec.data.sources import DEFAULT_SOURCE, load
+from relvec.errors import LeftOutWarning, RelvecError, counted
 from relvec.io.files import expanded
 from relvec.io.tables import read_pairs
 from relvec.model.adapter import as_folder
@@ -50,12 +51,24 @@ def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[R
     needs_triples = LOSSES[recipe.loss].needs_triples
     relations = _loaded(recipe, data_dir)
     if not recipe.train_on_held_out:
-        relations = without_testing(relations)
+        loaded, relations = relations, without_testing(relations)
+        _warn_of_tested(recipe, loaded, relations)
     relations = exclude(relations, recipe.exclude_categories, recipe.exclude_relations)
     if recipe.exclude_benchmark_pairs:
         relations = without_benchmarks(relations, benchmark_folder(data_dir), needs_negatives=needs_triples)
     check_relations(relations)
     return relations
+
+
+def _warn_of_tested(recipe: Recipe, loaded: Sequence[RatedRelation], kept: Sequence[RatedRelation]) -> None:
+    """That bundled relations lose pairs is no news; that others do is."""
+    left = {pair for relation in kept for pair in relation.positives}
+    bundled = {relation.name for relation in load(DEFAULT_SOURCE)}
+    others = (relation for relation in loaded if not relation.is_for_testing and relation.name not in bundled)
+    lost = [pair for relation in others for pair in relation.positives if pair not in left]
+    if lost:
+        problem = f"{counted(len(lost), 'pair')} such as {':'.join(lost[0])} are kept for testing and left out"
+        warnings.warn(LeftOutWarning(f"{problem}; train_on_held_out=true trains on them."), stacklevel=3)
 
 
 def excluded_keys(recipe: Recipe, data_dir: str | Path | None = None) -> set[Pair]:
@@ -92,19 +105,40 @@ def make_trainer(recipe: Recipe, output: str | Path, data_dir: str | Path | None
         device="cpu",
         dtype=recipe.base_dtype,
     )
+    check_exclusions(recipe, "base", model)
     makes_pairs = recipe.scrambled_negatives_per_relation or recipe.unlabelled
     excluded = excluded_keys(recipe, data_dir) if makes_pairs else set()
-    return Trainer(model, train, valid, recipe, output, excluded, make_teacher(recipe, excluded))
+    return Trainer(model, train, valid, recipe, output, excluded, make_teacher(recipe, model, excluded))
 
 
-def make_teacher(recipe: Recipe, excluded: Collection[Pair] = ()) -> Teacher | None:
-    """The teacher of a recipe, if it has one; no unlabelled pair has an `excluded` key."""
+def check_exclusions(recipe: Recipe, role: str, model: RelBERT) -> None:
+    """Refuse a base or teacher that was itself trained on what the recipe leaves out."""
+    trained = model.training_record.get("recipe", {})
+    if "data" not in trained:  # a language model, or one without labels of its own
+        return
+    seen = [name for name in recipe.exclude_categories if name not in trained.get("exclude_categories", ())]
+    what = f"the category {seen[0]}" if seen else ""
+    if recipe.exclude_benchmark_pairs and not trained.get("exclude_benchmark_pairs"):
+        what = "benchmark pairs"
+    if what:
+        problem = f"The {role} {model.name} was trained on {what}, which the recipe leaves out"
+        raise RelvecError(f"{problem}; train it without, or choose another.")
+
+
+def make_teacher(recipe: Recipe, student: RelBERT, excluded: Collection[Pair] = ()) -> Teacher | None:
+    """The teacher of a recipe, if it has one.
+
+    No unlabelled pair has an `excluded` key, or words that one of the two models cannot encode.
+    """
     if not recipe.teacher:
         return None
     unlabelled = [pair for path in recipe.unlabelled for pair in read_pairs(path)]
     fair = [pair for pair in dict.fromkeys(unlabelled) if inflected(pair) not in excluded]
     dtype = "bfloat16" if recipe.mixed_precision == "bf16" else recipe.base_dtype
     model = RelBERT.from_pretrained(recipe.teacher, dtype=dtype)
+    check_exclusions(recipe, "teacher", model)
+    refused = {pair for each in (student, model) for pair in each.refused(fair, truncate=True)}
+    fair = [pair for pair in fair if pair not in refused]
     return Teacher(ModelVectors(model), recipe.teacher_weight, fair, recipe.unlabelled_per_batch, recipe.seed)
 
 

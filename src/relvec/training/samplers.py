@@ -6,6 +6,7 @@ A sampler is a function of seed and step alone, so a resumed run sees the batche
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 import torch
 
@@ -203,7 +204,10 @@ def validation_batch(train: Sequence[RatedRelation], valid: Sequence[RatedRelati
 
 
 def with_parents(relations: Sequence[RatedRelation]) -> list[RatedRelation]:
-    """The relations, and each category of several relations as one more relation, with all their positives."""
+    """The relations, and each category of several relations as one more relation, with all their positives.
+
+    They take turns, so that the first two are of different relations: it is these that validation compares.
+    """
     categories: dict[str, list[RatedRelation]] = {}
     for relation in relations:
         if relation.category:
@@ -212,7 +216,7 @@ def with_parents(relations: Sequence[RatedRelation]) -> list[RatedRelation]:
         RatedRelation(
             f"parent {name}",
             "",
-            tuple(dict.fromkeys(pair for relation in children for pair in relation.positives)),
+            _in_turns(children),
             (),
             is_symmetric=any(relation.is_symmetric for relation in children),  # then it has no one direction
         )
@@ -220,6 +224,12 @@ def with_parents(relations: Sequence[RatedRelation]) -> list[RatedRelation]:
         if len(children) > 1
     ]
     return [*relations, *parents]
+
+
+def _in_turns(relations: Sequence[RatedRelation]) -> tuple[Pair, ...]:
+    """The positives of the relations: the first of each, then the second of each, and so on."""
+    turns = zip_longest(*(relation.positives for relation in relations))
+    return tuple(dict.fromkeys(pair for turn in turns for pair in turn if pair))
 
 
 def make_batch(relations: Sequence[RatedRelation], items: Iterable[BatchItem]) -> Batch:

@@ -27,10 +27,11 @@ from relvec.model.torch_backend import TorchRelBERT
 from relvec.pairs import Pair
 from relvec.storage.job import job_of
 from relvec.training.adapters import add_lora
+from relvec.training.batch import Batch
 from relvec.training.gradients import gradients_by_threads
 from relvec.training.loop import LOOP_SETTINGS, Course, NamedScores
 from relvec.training.losses import LOSSES, make_loss
-from relvec.training.model_training import ModelTraining
+from relvec.training.model_training import ModelTraining, seconds_of
 from relvec.training.recipe import Recipe, recipe_record
 from relvec.training.samplers import RelationBatches, Scrambler, TripleBatches, validation_batch
 from relvec.training.teacher import Teacher
@@ -98,9 +99,8 @@ class Trainer(ModelTraining):
         model, accelerator = self.model, self.accelerator
         model.encoder.train(self.recipe.dropout)
         batch = self.sampler(step - 1).to(accelerator.device)
-        added = self.teacher.added_pairs(step) if self.teacher else []
-        pairs = list(dict.fromkeys((*batch.pairs, *added)))
-        token_ids = model.token_ids(pairs)
+        pairs = self._pairs(batch, step)
+        token_ids = model.token_ids(pairs, truncate=True)  # words of two pairs may be too long together
         share = math.ceil(len(token_ids) / accelerator.num_processes)
         chunks = list(torch.arange(len(token_ids)).split(min(self.recipe.pairs_per_forward, share)))
         mine = range(accelerator.process_index, len(chunks), accelerator.num_processes)
@@ -135,6 +135,11 @@ class Trainer(ModelTraining):
                     weight.grad = accelerator.reduce(gradient, "sum")
         return float(value.detach())
 
+    def _pairs(self, batch: Batch, step: int) -> list[Pair]:
+        """The distinct pairs of a step: those of its batch, which come first, and those that a teacher adds."""
+        added = self.teacher.added_pairs(step) if self.teacher else []
+        return list(dict.fromkeys((*batch.pairs, *added)))
+
     def evaluate(self) -> NamedScores:
         """The loss on the validation part, all of it as one batch, without dropout."""
         with torch.no_grad():
@@ -158,8 +163,17 @@ class Trainer(ModelTraining):
         }
 
     def plan(self) -> dict[str, float]:
-        """Count the run and estimate its seconds; the weights stay as they are."""
+        """Count the run and estimate its seconds; the weights stay as they are.
+
+        A teacher is taken to encode all pairs of all steps; it takes less time where they repeat.
+        """
         train, batch, evaluated_pairs = self.relations, self.sampler(0), len(self.validation.pairs)
+        pairs, teacher_seconds = self._pairs(batch, 1), 0.0
+        if self.teacher:
+            teacher = self.teacher.vectors
+            teacher_seconds = self.steps * seconds_of(lambda: teacher.model.encode(pairs, truncate=True))
+            teacher.prepare(pairs)  # so that a step does not wait for them
+        step_seconds = self.estimated_seconds(lambda: self.gradients(1), len(pairs), evaluated_pairs)
         return {
             "relations": len(train),
             "categories": len({relation.category for relation in train if relation.category}),
@@ -167,10 +181,10 @@ class Trainer(ModelTraining):
             # An evaluation encodes training pairs besides.
             "valid_pairs": len({pair for relation in self.valid for pair in relation.pairs}),
             "steps": self.steps,
-            "pairs_per_step": len(batch.pairs),
+            "pairs_per_step": len(pairs),
             "triples_per_step": len(batch.triples),
             "trainable_parameters": self.trainable_parameters,
-            "seconds": self.estimated_seconds(lambda: self.gradients(1), len(batch.pairs), evaluated_pairs),
+            "seconds": step_seconds + teacher_seconds,
         }
 
 
