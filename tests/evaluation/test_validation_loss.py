@@ -5,6 +5,8 @@ import pytest
 
 from relvec import RelBERT, RelvecError
 from relvec.data.rated import RatedRelation, split
+from relvec.evaluation import evaluate
+from relvec.evaluation.systems import loaded_system
 from relvec.evaluation.validation_loss import LossTask, validation_loss
 from relvec.model.torch_backend import TorchRelBERT
 from relvec.training.losses import LOSSES
@@ -81,3 +83,14 @@ def test_one_relation_with_nothing_to_compare_is_refused(tiny: RelBERT, relation
 
 def test_the_relations_are_those_that_training_validates_on() -> None:
     assert LossTask().load(["bundled"]) == {"bundled": load_relations(Recipe(data=["bundled"]))}
+
+
+def test_a_model_is_scored_on_the_pairs_that_its_own_recipe_held_out(tiny: RelBERT, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("relation,head,tail,score\n" + "".join(f"r,a{n},b{n},{n}\n" for n in range(12)))
+    data = str(tmp_path / "mine.csv")
+    tiny.training_record = {"recipe": {"data": [data], "top": 10, "bottom": 10, "threshold": 4.0}}
+    with pytest.raises(RelvecError, match=r"with threshold=4.0, so other pairs were held out"):
+        evaluate(tiny, "loss", datasets=data)
+    task = LossTask(threshold=4.0)
+    assert [len(relation.positives) for relation in task.load([data])[data]] == [8]
+    task.check(loaded_system(tiny), task.load([data]))

@@ -11,6 +11,7 @@ import typer
 
 from relvec.cli.options import BackendOption, Jobs, Model, Run, SeedOption, with_shared_options
 from relvec.cli.output import Table, show
+from relvec.data.rated import BOTTOM, TOP
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
 
@@ -231,9 +232,19 @@ def loss(
     pooling: PoolingOption = None,
     data: Annotated[str, typer.Option(help="Training data by name, file, folder or hub id.")] = "semeval2012",
     loss: Annotated[str, typer.Option(help="triplet, infonce, infoloob or contrastive.")] = "triplet",
+    top: Annotated[int, typer.Option(min=2, help="How many of the best pairs of a relation are positives.")] = TOP,
+    bottom: Annotated[int, typer.Option(min=0, help="How many of the worst are negatives.")] = BOTTOM,
+    threshold: Annotated[float | None, typer.Option(help="Instead of these: the lowest score of a positive.")] = None,
+    exclude_benchmark_pairs: Annotated[
+        bool, typer.Option("--exclude-benchmark-pairs", help="Leave out pairs of the benchmarks in --data-dir.")
+    ] = False,
     run: EvaluationRun,
 ) -> None:
-    """Loss on held-out pairs, for choosing prompts and recipes."""
+    """Loss on held-out pairs, for choosing prompts and recipes.
+
+    Select positives and negatives as the model's recipe does, so that the same pairs are held out.
+    """
     from relvec.evaluation.validation_loss import LossTask
 
-    run.evaluate([LossTask(loss=loss)], SystemOptions(model, template, pooling), [data])
+    task = LossTask(loss, top, bottom, threshold, exclude_benchmark_pairs)
+    run.evaluate([task], SystemOptions(model, template, pooling), [data])

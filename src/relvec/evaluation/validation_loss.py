@@ -1,6 +1,6 @@
 """The loss of a model on held-out rated pairs, to choose prompts and recipes by (section 4.1 of the paper)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from relvec.data.overlap import without_testing
-from relvec.data.rated import RatedRelation, check_relations, split
+from relvec.data.overlap import benchmark_folder, without_benchmarks, without_testing
+from relvec.data.rated import BOTTOM, TOP, RatedRelation, check_relations, split
 from relvec.data.sources import load
 from relvec.errors import RelvecError
 from relvec.evaluation.records import Record
@@ -67,9 +67,16 @@ def _in_order(vectors: Vectors, batch: Batch) -> float | None:
     return 100 * float(np.mean(cosines[anchor, positive] > cosines[anchor, negative]))
 
 
+_SELECTION: Mapping[str, Any] = {"top": TOP, "bottom": BOTTOM, "threshold": None, "exclude_benchmark_pairs": False}
+"""The settings of a recipe that decide which pairs are held out, and their defaults."""
+
+
 @dataclass(frozen=True)
 class LossTask(Task[Sequence[RatedRelation]]):
-    """The loss on the held-out pairs of training data."""
+    """The loss on the held-out pairs of training data.
+
+    Which pairs are held out depends on how they are selected, so a model must be scored as it was trained.
+    """
 
     name = "loss"
     part = "valid"
@@ -82,16 +89,39 @@ class LossTask(Task[Sequence[RatedRelation]]):
     }
 
     loss: str = "triplet"
+    top: int = TOP
+    bottom: int = BOTTOM
+    threshold: float | None = None
+    exclude_benchmark_pairs: bool = False
 
     def load(self, datasets: Sequence[str], data_dir: str | Path | None = None) -> dict[str, Sequence[RatedRelation]]:
-        return {name: without_testing(load(name, data_dir=data_dir)) for name in datasets or ["semeval2012"]}
+        return {name: self._relations(name, data_dir) for name in datasets or ["semeval2012"]}
 
-    def check(self, system: System, data: object) -> None:
-        if not isinstance(vectors_of(system), ModelVectors):
+    def _relations(self, name: str, data_dir: str | Path | None) -> list[RatedRelation]:
+        loaded = load(name, data_dir=data_dir, top=self.top, bottom=self.bottom, threshold=self.threshold)
+        relations = without_testing(loaded)
+        return without_benchmarks(relations, benchmark_folder(data_dir)) if self.exclude_benchmark_pairs else relations
+
+    def check(self, system: System, data: Mapping[str, Sequence[RatedRelation]]) -> None:
+        vectors = vectors_of(system)
+        if not isinstance(vectors, ModelVectors):
             raise RelvecError(f"{system.name} is not a model and has no loss; choose a model.")
+        recipe = vectors.model.training_record.get("recipe", {})
+        trained = {name: recipe.get(name, default) for name, default in _SELECTION.items()}
+        both = [name for name in data if name in recipe.get("data", ())]
+        if both and trained != self._selection:
+            made = ", ".join(f"{name}={value}" for name, value in trained.items() if value != _SELECTION[name])
+            problem = f"{system.name} was trained on {both[0]} with {made or 'the default selection'}"
+            raise RelvecError(f"{problem}, so other pairs were held out; select the pairs in the same way.")
+
+    @property
+    def _selection(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _SELECTION}
 
     def settings(self, system: System, data: object) -> dict[str, Any]:
-        return {"loss": self.loss}
+        return {"loss": self.loss} | {
+            name: value for name, value in self._selection.items() if value != _SELECTION[name]
+        }
 
     def run(self, system: System, dataset: str, data: Sequence[RatedRelation], work: Path) -> Outcome:
         vectors = vectors_of(system)
