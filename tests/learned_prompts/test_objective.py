@@ -1,3 +1,4 @@
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -20,14 +21,16 @@ def test_each_distinct_training_pair_is_there_once(objective: PromptObjective, r
     assert set(objective.pairs) == train
 
 
-def test_the_loss_is_the_mean_over_every_triple_by_itself(objective: PromptObjective) -> None:
+def test_the_loss_is_the_weighted_mean_over_every_triple_by_itself(objective: PromptObjective) -> None:
     vectors = torch.randn(len(objective.pairs), 4, generator=torch.Generator().manual_seed(0))
     batch = objective._batch
     losses = []
-    for anchor, positive, negative in batch.row[batch.triples].tolist():
+    for (anchor, positive, negative), weight in zip(
+        batch.row[batch.triples].tolist(), objective._weights.tolist(), strict=True
+    ):
         near = torch.dist(vectors[anchor], vectors[positive])
         far = torch.dist(vectors[anchor], vectors[negative])
-        losses.append(max(0.0, float(near - far) + 1))
+        losses.append(weight * max(0.0, float(near - far) + 1))
     assert len(losses) == objective.triples
     assert objective.triple_encodings == 3 * len(losses)
     assert float(objective.loss(vectors)) == pytest.approx(sum(losses) / len(losses), rel=1e-5)
@@ -92,3 +95,18 @@ def test_a_relation_without_bad_pairs_weighs_no_more_than_others(relations: list
     batch = PromptObjective([*relations, RatedRelation("bare", "category 9", many, ())], "train")._batch
     of_bare = batch.relation[batch.triples[:, 0]] == len(relations)
     assert int(of_bare.sum()) == 13_500  # as many as the paper says
+
+
+def test_the_kinds_of_triples_weigh_as_much_as_in_the_paper(relations: list[RatedRelation]) -> None:
+    objective = PromptObjective(relations, "train")
+    batch, train = objective._batch, split(relations, "train")
+    weights = dict.fromkeys(("own", "others", "category"), 0.0)
+    for (anchor, positive, negative), weight in zip(batch.triples.tolist(), objective._weights.tolist(), strict=True):
+        is_own = batch.relation[anchor] == batch.relation[positive]
+        kind = "category" if not is_own else "others" if batch.is_positive[negative] else "own"
+        weights[kind] += weight
+    sizes = Counter(relation.category for relation in train if relation.category)
+    shared = sum(size > 1 for size in sizes.values())
+    expected = {"own": 450 * len(train), "others": 13_500 * len(train), "category": 5_040 * shared}
+    for kind, count in expected.items():
+        assert weights[kind] / objective.triples == pytest.approx(count / sum(expected.values()), rel=1e-3)

@@ -25,7 +25,7 @@ from relvec.training.losses.triplet import Triplet
 from relvec.training.samplers import BatchItem, make_batch, validation_batch
 
 OTHER_RELATIONS = 30  # negatives from other relations for each relation triple: the paper's 13,500 for 450
-MOST_TRIPLES = 500_000  # with negatives from other relations; more would say the same
+MOST_TRIPLES = 500_000  # with negatives from other relations; each weighs more where there would be more
 
 
 class PromptObjective:
@@ -34,7 +34,8 @@ class PromptObjective:
         mean over triples (a, p, n) of max(0, |x_a - x_p| - |x_a - x_n| + margin)
 
     Training triples: two positives of a relation with each of its hard negatives, the same two with positives drawn
-    from other relations, and positives of two relations of a category with one from outside. For validation: those of
+    from other relations, and positives of two relations of a category with one from outside. They are distinct, and
+    weigh as much as the paper's: 450 and 13,500 of each relation, and 5,040 of each category. For validation: those of
     the trainer, so that both report the same number.
 
     >>> from relvec.data.sources import load
@@ -46,9 +47,11 @@ class PromptObjective:
     def __init__(self, relations: Sequence[RatedRelation], part: Part, seed: int = 0) -> None:
         self._relations, self._part, self._seed = relations, part, seed
         train = split(relations, "train")
-        self._batch = (
-            _training_batch(train, seed) if part == "train" else validation_batch(train, split(relations, "valid"))
-        )
+        if part == "train":
+            self._batch, self._weights = _training_batch(train, seed)
+        else:
+            self._batch = validation_batch(train, split(relations, "valid"))
+            self._weights = torch.ones(len(self._batch.triples))
         if not len(self._batch.triples):
             raise RelvecError(f"The {part} part of the data has no triples; rate more pairs of the relations low.")
         self._triplet = Triplet(0)
@@ -73,7 +76,7 @@ class PromptObjective:
 
     def _terms(self, vectors: Tensor) -> Tensor:
         batch = self._batch.to(vectors.device)
-        return self._triplet.terms(vectors[batch.row], batch)
+        return self._weights.to(vectors) * self._triplet.terms(vectors[batch.row], batch)
 
     def of_model(self, model: RelBERT) -> float:
         """The loss of a model with its own prompt."""
@@ -95,8 +98,8 @@ def check_finite(loss: float) -> None:
         )
 
 
-def _training_batch(relations: Sequence[RatedRelation], seed: int) -> Batch:
-    """All pairs of the relations as items, positives first, with their triples."""
+def _training_batch(relations: Sequence[RatedRelation], seed: int) -> tuple[Batch, Tensor]:
+    """All pairs of the relations as items, positives first, with their triples; and the weights of these."""
     generator = torch.Generator().manual_seed(seed)
     positives: list[BatchItem] = [(pair, number, True) for number, r in enumerate(relations) for pair in r.positives]
     negatives: list[BatchItem] = [(pair, number, False) for number, r in enumerate(relations) for pair in r.negatives]
@@ -111,8 +114,22 @@ def _training_batch(relations: Sequence[RatedRelation], seed: int) -> Batch:
     others = _from_other_relations(relations, own, generator)
     of_categories = category_triples(relations, CATEGORY_TRIPLES, generator)
     with_negatives = [triples for triples, relation in zip(own, relations, strict=True) if relation.negatives]
+    categories = {relations[positives[anchor][1]].category for anchor in of_categories[:, 0].tolist()}
+    kinds = [
+        (with_negatives, RELATION_TRIPLES * len(with_negatives)),
+        (others, OTHER_RELATIONS * RELATION_TRIPLES * len(others)),
+        ([of_categories], CATEGORY_TRIPLES * len(categories)),
+    ]
+    weights = [_shared(torch.cat([of_categories[:0], *triples]), weight) for triples, weight in kinds]
     batch = make_batch(relations, [*positives, *negatives])
-    return replace(batch, triples=torch.cat([*with_negatives, *others, of_categories]))
+    all_weights = torch.cat(weights)
+    triples = torch.cat([*with_negatives, *others, of_categories])
+    return replace(batch, triples=triples), all_weights / all_weights.mean()
+
+
+def _shared(triples: Tensor, weight: float) -> Tensor:
+    """The weight in equal shares."""
+    return torch.full((len(triples),), weight / max(1, len(triples)))
 
 
 def _from_other_relations(
