@@ -98,7 +98,6 @@ def remove(index: Folder, pairs: PairsFile) -> None:
 @app.command()
 def info(
     index: AnyFolder = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Read the whole index and compare its checksums.")] = False,
     json: Json = False,
 ) -> None:
     """Show what an index holds and which model made it."""
@@ -111,7 +110,7 @@ def info(
     labels: dict[str, list[str]] = {}
     if not is_milvus(index):
         meta = read_meta(index_folder(index))
-        meta.check_files(index_folder(index), every=verify)
+        meta.check_files(index_folder(index))
         labels = {"relations": opened.pairs.relations[1:]}
         size = meta.vectors_bytes + meta.pairs_bytes
         facts |= {
