@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from relvec.errors import RelvecError
-from relvec.pairs import Prototype, as_pairs, as_relations
+from relvec.pairs import Prototype, as_pair, as_pairs, as_relations, plain_values
 
 EXPECTED = [("Paris", "France"), ("ice cream", "summer")]
 
@@ -58,3 +58,19 @@ def test_what_is_no_pair_is_refused(collection: Any, message: str) -> None:
 def test_an_empty_prototype_is_refused() -> None:
     with pytest.raises(RelvecError, match="at least one"):
         Prototype([])
+
+
+def test_a_table_is_no_single_pair() -> None:
+    table = pd.DataFrame({"head": ["Paris", "Rome"], "tail": ["France", "Italy"]})
+    with pytest.raises(RelvecError, match=r"a table of pairs stands where one pair is expected; .*RelBERT\.prototype"):
+        as_pair(table)
+
+
+def test_missing_values_of_any_column_are_empty() -> None:
+    for column in (
+        ["a", None],
+        pd.Series(["a", pd.NA]),
+        pa.chunked_array([["a", None]]),
+        np.array(["a", np.nan], object),
+    ):
+        assert plain_values(column) == ["a", ""]

@@ -177,6 +177,7 @@ def test_words_that_are_too_long_are_cut_if_that_is_wanted(relvec: Relvec, refus
         (["explain", "a:b", "-o", "named.tsv"], "give one, or leave out --output"),
         (["explain", "a:b", "--catalogue", "missing.csv"], "There is no data missing.csv"),
         (["find", "a tool"], "write X and Y in it"),
+        (["explain", "a:b", "--threshold", "0.5"], "A threshold is for the pairs of a catalogue; add --catalogue"),
     ],
 )
 def test_bad_input_is_one_sentence(refused: Refused, tiny_folder: Path, arguments: list[str], message: str) -> None:

@@ -276,3 +276,11 @@ def test_the_interval_is_that_of_drawing_the_values_one_by_one() -> None:
     drawn = np.random.default_rng(2).choice(values, size=(20_000, 80)).mean(axis=1)
     assert percent_interval(values) == pytest.approx(100 * np.quantile(drawn, [0.025, 0.975]), abs=1)
     assert percent_interval(np.ones(5)) == [100.0, 100.0]
+
+
+def test_a_loaded_model_is_described_by_its_own_prompt(tiny_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.jsonl").write_text('{"stem": ["a", "b"], "choice": [["c", "d"], ["a", "b"]], "answer": 1}\n')
+    for template in ("[h] <mask> [t]", "[t] of [h] <mask>"):
+        model = RelBERT.from_pretrained(tiny_folder, template=template)
+        (record,) = evaluate(model, "analogy", datasets=tmp_path / "mine.jsonl")
+        assert record.facts["template"] == template

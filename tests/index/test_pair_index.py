@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -271,3 +272,9 @@ def test_bad_requests_are_refused(tiny: TorchRelBERT, index: PairIndex) -> None:
         PairIndex.of_vectors([("a", "b"), (" a ", "b")], np.zeros((2, 16), dtype=np.float32), model=tiny)
     with pytest.raises(RelvecError, match="The vectors are 2 x 8, not 2 x 16"):
         PairIndex.of_vectors(PAIRS[:2], np.zeros((2, 8), dtype=np.float32), model=tiny)
+
+
+def test_a_table_brings_the_labels_of_its_pairs(tiny: TorchRelBERT) -> None:
+    table = pd.DataFrame({"head": ["a", "b", "c"], "tail": ["x", "y", "z"], "relation": ["r", pd.NA, 7]})
+    assert PairIndex.of(tiny, table).pairs.all_relations() == ["r", "", "7"]
+    assert PairIndex.of(tiny, table, relations=["s", "", "t"]).pairs.all_relations() == ["s", "", "t"]

@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -7,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from relvec import RelBERT, RelvecError
+from relvec import PairIndex, RelBERT, RelvecError
 from relvec.io.vectors import read_pair_file
 from relvec.model import cached_vectors
 from relvec.model.cached_vectors import embed_to_file
@@ -124,3 +126,41 @@ def test_an_impossible_output_is_refused_before_encoding(
     monkeypatch.setattr(tiny, "encode", lambda *_, **__: pytest.fail("encoded in vain"))
     with pytest.raises(RelvecError, match=message):
         embed_to_file(tiny, PAIRS, tmp_path / name)
+
+
+def test_columns_of_a_frame_keep_to_their_rows_in_every_format(tiny: RelBERT, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"head": list("abc"), "tail": list("xyz"), "id": [1, 2, 3], "note": ["p", None, "q"]})
+    frame = frame.sort_values("head", ascending=False)
+    columns = {"id": frame["id"], "note": frame["note"]}
+    for name in ("v.jsonl", "v.parquet", "v.npz"):
+        embed_to_file(tiny, frame, tmp_path / name, columns=columns)
+    rows = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()]
+    assert [(row["head"], row["id"], row["note"]) for row in rows] == [("c", 3, "q"), ("b", 2, ""), ("a", 1, "p")]
+    table = pd.read_parquet(tmp_path / "v.parquet")
+    assert list(zip(table["head"], table["id"], strict=True)) == [("c", 3), ("b", 2), ("a", 1)]
+    with np.load(tmp_path / "v.npz") as file:
+        assert file["id"].tolist() == [3, 2, 1]
+    with pytest.raises(RelvecError, match="The column id has 2 values for 3 pairs; give one for each"):
+        embed_to_file(tiny, frame, tmp_path / "w.npz", columns={"id": [1, 2]})
+
+
+def test_a_tilde_is_the_home_folder_wherever_something_is_written(
+    tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "home").mkdir()
+    embed_to_file(tiny, PAIRS, "~/v.npz")
+    PairIndex.of(tiny, PAIRS).save("~/my.index")
+    assert len(PairIndex.load("~/my.index")) == 4
+    tiny.save_pretrained("~/model")
+    assert not (tmp_path / "~").exists()
+    assert {path.name for path in (tmp_path / "home").iterdir()} >= {"v.npz", "my.index", "model"}
+
+
+@pytest.mark.parametrize("backend", ["torch", "numpy"])
+def test_every_backend_says_where_it_computes_and_how_much_it_takes(
+    tiny_folders: Callable[[str], Path], backend: str
+) -> None:
+    model = RelBERT.from_pretrained(tiny_folders("bert"), backend=backend)
+    assert (str(model.device), model.max_tokens is not None) == ("cpu", True)

@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.model_selection import cross_val_score
 from tests.cli.test_explain import count_words
 
 from relvec import RelationNamer, RelBERT, RelvecError
 from relvec.data.sources import load
+from relvec.index.finding import match
 from relvec.pairs import Pair
 
 RELATIONS = [relation for relation in load("bundled") if relation.name in {"worker-to-tool", "country-to-currency"}]
@@ -17,8 +21,8 @@ LABELS = [relation.name for relation in RELATIONS for _ in range(8)]
 @pytest.fixture
 def model(tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> RelBERT:
     monkeypatch.setattr("relvec.model.catalogues.load", lambda _: RELATIONS)
-    for module in ("catalogues", "relation_namer"):
-        monkeypatch.setattr(f"relvec.model.{module}.encoded_texts", count_words)
+    for module in ("model.catalogues", "model.relation_namer", "index.finding"):
+        monkeypatch.setattr(f"relvec.{module}.encoded_texts", count_words)
     return RelBERT.from_pretrained(tiny_folder)
 
 
@@ -65,3 +69,33 @@ def test_nothing_is_named_before_fit(model: RelBERT) -> None:
 def test_fewer_than_one_name_cannot_be_asked_for(model: RelBERT) -> None:
     with pytest.raises(RelvecError, match="top is 0; use 1 or more"):
         RelationNamer(model).fit(PAIRS, LABELS).explain(PAIRS, top=0)
+
+
+def test_labels_keep_their_type_and_none_may_be_missing(model: RelBERT) -> None:
+    numbers = [LABELS.index(label) for label in LABELS]
+    namer = RelationNamer(model).fit(PAIRS, pd.Series(numbers))
+    assert namer.classes_.tolist() == sorted(set(numbers))
+    assert namer.score(PAIRS, numbers) > 0.6
+    with pytest.raises(RelvecError, match="Pair 2 has no label; give it one, or leave the pair out"):
+        RelationNamer(model).fit(PAIRS[:2], pd.Series(["a", None]))
+
+
+def test_a_symmetric_relation_is_one_answer_in_both_directions(model: RelBERT) -> None:
+    namer = RelationNamer(model, symmetric=["country-to-currency"]).fit(PAIRS, LABELS)
+    answers = {(each.relation, each.is_reversed) for each in namer.explain(PAIRS[:1], top=9)[0]}
+    assert answers == {("country-to-currency", False), ("worker-to-tool", False), ("worker-to-tool", True)}
+
+
+def test_it_is_a_classifier_for_scikit_learn(model: RelBERT) -> None:
+    scores = cross_val_score(RelationNamer(model), PAIRS, LABELS, cv=2)
+    assert scores.shape == (2,)
+    assert not np.isnan(scores).any()
+
+
+def test_a_model_that_names_other_relations_still_knows_the_bundled_ones(model: RelBERT) -> None:
+    definitions = {"tool": "X is a tool used by Y", "money": "Y is the money of X"}
+    first = RelationNamer(model, definitions=definitions).fit()
+    model.catalogue = first.catalogue_
+    again = RelationNamer(model, definitions=definitions).fit()
+    np.testing.assert_array_equal(again.predict_proba(PAIRS), first.predict_proba(PAIRS))
+    assert [each.relation.name for each in match(model, "Y is the money of X", top=1)] == ["money"]

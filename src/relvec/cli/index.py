@@ -110,7 +110,6 @@ def info(
     labels: dict[str, list[str]] = {}
     if not is_milvus(index):
         meta = read_meta(index_folder(index))
-        meta.check_files(index_folder(index))
         labels = {"relations": opened.pairs.relations[1:]}
         size = meta.vectors_bytes + meta.pairs_bytes
         facts |= {

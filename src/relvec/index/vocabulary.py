@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relvec.errors import RelvecError, counted, errors_as
+from relvec.io.tables import RELATION_COLUMNS
 from relvec.io.word2vec import UNREADABLE
-from relvec.pairs import Pair, as_pairs, as_word, plain_values
+from relvec.pairs import Pair, as_pairs, as_word, plain_values, table_columns
 
 Numbers = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -137,17 +138,19 @@ class PairVocabulary:
 
 
 def distinct_pairs(pairs: Any, relations: Sequence[str] | None = None) -> tuple[list[Pair], list[str]]:
-    """Each pair once, with the first relation that it is given.
+    """Each pair once, with the first relation that it is given, or that a table of pairs has in a column for it.
 
     >>> distinct_pairs([("a", "b"), ("c", "d"), ("a", "b")], ["", "r", "s"])
     ([('a', 'b'), ('c', 'd')], ['s', 'r'])
     """
     found: dict[Pair, str] = {}
     listed = as_pairs(pairs)
-    names = [""] * len(listed) if relations is None else plain_values(relations)
+    columns = (relations is None and table_columns(pairs)) or {}
+    given = next((columns[name] for name in RELATION_COLUMNS if name in columns), relations)
+    names = [""] * len(listed) if given is None else [str(name) for name in plain_values(given)]
     if len(names) != len(listed):
-        given = f"{counted(len(names), 'relation')} for {counted(len(listed), 'pair')}"
-        raise RelvecError(f"Got {given}; give one for each.")
+        counts = f"{counted(len(names), 'relation')} for {counted(len(listed), 'pair')}"
+        raise RelvecError(f"Got {counts}; give one for each.")
     for pair, name in zip(listed, names, strict=True):
         found[pair] = found.get(pair) or name
     return list(found), list(found.values())
