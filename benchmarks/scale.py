@@ -34,12 +34,11 @@ from relvec.index import index_shards
 from relvec.index.pair_index import RERANKED, PairFilter
 from relvec.index.shard_vectors import ShardVectors
 from relvec.index.storage import is_milvus
-from relvec.index.vector_store import principal_axes
 from relvec.index.vocabulary import PairVocabulary
 from relvec.io.vectors import read_pair_file
 from relvec.model.cached_vectors import ModelVectors
 from relvec.pairs import Pair
-from relvec.similarity import Vectors, normalized
+from relvec.similarity import Vectors, normalized, principal_axes
 
 NEIGHBOURS = 10
 SIZES = {"10^6": 10**6, "10^8": 10**8, "10^9": 10**9}

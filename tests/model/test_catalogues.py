@@ -7,8 +7,8 @@ import pytest
 from relvec import RelBERT
 from relvec.data.sources import load
 from relvec.model import catalogues
-from relvec.model.catalogues import ALIKE, existing_catalogue, make_catalogue, own_catalogue
-from relvec.model.model_check import PROBES, median_cosine
+from relvec.model.catalogues import CATALOGUE_COSINE, existing_catalogue, make_catalogue, own_catalogue
+from relvec.model.model_check import PROBE_PAIRS, median_cosine
 
 RELATIONS = load("bundled")[:8]
 
@@ -22,7 +22,7 @@ def few_relations(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_new_catalogue_knows_its_model_by_its_probes(tiny_folder: Path) -> None:
     model, other = (RelBERT.from_pretrained(tiny_folder, template=f"[h] {word} [t]") for word in ("is", "has"))
     probes = make_catalogue(model).probes
-    assert median_cosine(model, PROBES, probes) >= ALIKE > median_cosine(other, PROBES, probes)
+    assert median_cosine(model, PROBE_PAIRS, probes) >= CATALOGUE_COSINE > median_cosine(other, PROBE_PAIRS, probes)
 
 
 def test_a_catalogue_in_the_cache_is_made_again_of_other_relations(

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from relvec import RelBERT, RelvecError
-from relvec.model.model_check import PROBES, ModelCheck, check_same_model
+from relvec.model.model_check import PROBE_PAIRS, ModelCheck, check_same_model
 from relvec.similarity import Vectors
 
 PAIRS = [("Paris", "France"), ("ice cream", "cone"), ("cup", "tea"), ("cats", "dogs"), ("wine", "bread")]
@@ -13,7 +13,7 @@ PAIRS = [("Paris", "France"), ("ice cream", "cone"), ("cup", "tea"), ("cats", "d
 
 def test_half_precision_of_the_probes_is_enough(tiny: RelBERT) -> None:
     made_by = ModelCheck.of(tiny)
-    assert made_by.vectors.shape == (len(PROBES), tiny.dim)
+    assert made_by.vectors.shape == (len(PROBE_PAIRS), tiny.dim)
     made_by.check(tiny)
 
 

@@ -26,7 +26,7 @@ from relvec.errors import RelvecError
 from relvec.hub.models import resolve
 from relvec.io.files import expanded
 from relvec.model.loading import load_config, pick_device, token_limit
-from relvec.model.relation_model import PROBES
+from relvec.model.relation_model import TOKENIZER_PROBES
 from relvec.model.token_tree import TOKENS_PER_TREE, token_trees
 from relvec.model.torch_backend import in_parallel_threads
 from relvec.progress import progress_bar, quiet_transformers
@@ -112,7 +112,7 @@ class LanguageModel:
     @cached_property
     def fingerprint(self) -> str:
         """A checksum of all that decides the likelihoods: kind, tokens, network and weights."""
-        tokens = sorted(self._tokenizer.get_vocab().items()), self._rows(["\n".join(pair) for pair in PROBES])
+        tokens = sorted(self._tokenizer.get_vocab().items()), self._rows(["\n".join(pair) for pair in TOKENIZER_PROBES])
         config = self._model.config.to_diff_dict()
         network = [(name, config[name]) for name in sorted(config) if name not in NOT_DECISIVE]
         digest = hashlib.sha256(repr((self.is_causal, tokens, network)).encode())
@@ -146,7 +146,7 @@ class LanguageModel:
         """Whether the network takes a position and a mask for each token, and says the same as without."""
         if not self.is_causal:
             return False
-        head, tail = PROBES[0]  # as many texts as fill a tree: a network may not see far back in one
+        head, tail = TOKENIZER_PROBES[0]  # as many texts as fill a tree: a network may not see far back in one
         rows = self._rows([f"{head} is to {tail} as {number} is to" for number in range(PROBE_TEXTS)])
         try:
             by_trees = self._by_trees(rows)

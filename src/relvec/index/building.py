@@ -25,7 +25,7 @@ from relvec.storage.job import atomic_write_once, job_of
 from relvec.storage.lock import output_lock
 
 SAMPLED = 16
-ALIKE = 0.999  # half precision still reaches it
+IMPORT_COSINE = 0.999  # half precision still reaches it
 
 
 def build_index(
@@ -138,7 +138,9 @@ def import_index(path: str | Path, folder: str | Path, *, model: RelBERT, kind: 
         first = {pair: row for row, pair in reversed(list(enumerate(found.pairs)))}
         rows = sorted(first.values())
         sample = [rows[at] for at in np.linspace(0, len(rows) - 1, min(SAMPLED, len(rows))).astype(int)]
-        check_same_model(model, [found.pairs[row] for row in sample], found.vectors[sample], str(path), least=ALIKE)
+        check_same_model(
+            model, [found.pairs[row] for row in sample], found.vectors[sample], str(path), least=IMPORT_COSINE
+        )
         vectors = found.vectors if len(rows) == len(found.vectors) else found.vectors[rows]
         pairs = PairVocabulary.of([found.pairs[row] for row in rows], [found.relations[row] for row in rows])
         _write(folder, pairs, vectors, ModelCheck.of(model), kind, None, job)

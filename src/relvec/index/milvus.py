@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from relvec.errors import RelvecError, needed_for
 from relvec.index.kinds import KINDS
 from relvec.index.pair_index import Neighbour, PairFilter, PairIndex
-from relvec.index.vector_store import VectorRows, check_shorter, principal_axes, training_sample
+from relvec.index.vector_store import VectorRows, check_shorter, training_sample
 from relvec.index.vocabulary import PairVocabulary
 from relvec.io.files import expanded
 from relvec.model.model_check import ModelCheck
 from relvec.pairs import Pair
 from relvec.progress import progress_bar
-from relvec.similarity import Vectors, normalized
+from relvec.similarity import Vectors, normalized, principal_axes
 
 COLLECTION = "pairs"
 ROWS_PER_STEP = 1_000

@@ -12,7 +12,7 @@ from relvec.index.shard_vectors import ShardVectors
 from relvec.io.vectors import as_float32
 from relvec.model.cached_vectors import CachedRows
 from relvec.progress import progress_bar
-from relvec.similarity import Vectors, normalized
+from relvec.similarity import Vectors, normalized, principal_axes
 
 ROWS_PER_STEP = 16_384
 TRAINING_ROWS = 32_768
@@ -171,16 +171,6 @@ def check_shorter(shorter: int, kind: Kind, dim: int) -> int:
         fix = f"use a multiple of 8 up to {dim}, and another kind than hnsw"
         raise RelvecError(f"Vectors of {dim} dimensions cannot be reduced to {shorter} in a {kind.name} index; {fix}.")
     return shorter
-
-
-def principal_axes(sample: Vectors, count: int) -> Vectors:
-    """The directions that keep most of the inner products: [count, dim], orthonormal.
-
-    A A' x is the best approximation of x among all projections to so many dimensions, on average over the sample.
-    Nothing is moved to the mean, so that inner products of projected vectors estimate cosines.
-    """
-    _, axes = np.linalg.eigh(sample.T.astype(np.float64) @ sample)
-    return np.ascontiguousarray(axes[:, ::-1][:, :count].T, dtype=np.float32)
 
 
 def _linear(matrix: Vectors, shift: Any = None) -> Any:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from relvec.errors import RelvecError, counted
 from relvec.io.files import expanded
 from relvec.io.vectors import Columns, check_output, read_pair_file, write_pair_file
-from relvec.model.model_check import ALIKE, median_cosine
+from relvec.model.model_check import SAME_MODEL_COSINE, median_cosine
 from relvec.model.relation_model import BATCH_SIZE, RelBERT
 from relvec.pairs import Pair, as_pairs, plain_values
 from relvec.progress import progress_bar
@@ -210,4 +210,4 @@ def _may_be_of(path: Path, model: RelBERT, pairs: Sequence[Pair]) -> bool:
     except RelvecError:
         return False
     is_same = list(dict.fromkeys(found.pairs)) == list(dict.fromkeys(pairs))
-    return is_same and median_cosine(model, found.pairs[:SAMPLED], found.vectors[:SAMPLED]) >= ALIKE
+    return is_same and median_cosine(model, found.pairs[:SAMPLED], found.vectors[:SAMPLED]) >= SAME_MODEL_COSINE

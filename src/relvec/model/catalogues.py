@@ -9,7 +9,7 @@ from pathlib import Path
 from relvec.data.sources import DEFAULT_SOURCE, load
 from relvec.errors import errors_as
 from relvec.model.cached_vectors import ModelVectors
-from relvec.model.model_check import PROBES, median_cosine
+from relvec.model.model_check import PROBE_PAIRS, median_cosine
 from relvec.model.relation_model import RelBERT
 from relvec.naming.building import build_catalogue, text_vectors
 from relvec.naming.catalogue import Catalogue
@@ -18,7 +18,7 @@ from relvec.similarity import Vectors
 from relvec.storage.cache import Cache
 from relvec.storage.job import job_of
 
-ALIKE = 0.99  # a model in bfloat16 may use the catalogue of the same one in float32
+CATALOGUE_COSINE = 0.99  # a model in bfloat16 may use the catalogue of the same one in float32
 
 FEW = 64
 """So many texts are worth the wait for torch, and a place in the cache."""
@@ -39,7 +39,7 @@ def bundled_catalogue(model: RelBERT) -> Catalogue | None:
         return None
     with errors_as(f"The catalogue {path} is damaged", "install relvec again", Exception):
         found = Catalogue.from_bytes(path.read_bytes())
-    return found if median_cosine(model, PROBES, found.probes) >= ALIKE else None
+    return found if median_cosine(model, PROBE_PAIRS, found.probes) >= CATALOGUE_COSINE else None
 
 
 def existing_catalogue(model: RelBERT) -> Catalogue | None:
@@ -75,7 +75,7 @@ def make_catalogue(model: RelBERT, *, show_progress: bool | None = None) -> Cata
     relations = load(DEFAULT_SOURCE)
     catalogue = build_catalogue(relations, lambda pairs: vectors.vectors(pairs)[0], groups=bundled_groups())
     encoder = model.language_model if model.language_model in SENTENCE_ENCODERS else SENTENCE_ENCODERS[0]
-    return replace(catalogue, probes=model.encode(PROBES, normalize=True), text_encoder=encoder)
+    return replace(catalogue, probes=model.encode(PROBE_PAIRS, normalize=True), text_encoder=encoder)
 
 
 def with_texts(catalogue: Catalogue) -> Catalogue:

@@ -16,8 +16,8 @@ from relvec.pairs import Pair
 from relvec.settings import Settings
 from relvec.similarity import Vectors, cosine
 
-PROBES = [("Paris", "France"), ("barista", "coffee"), ("hot", "cold"), ("wheel", "car")]
-ALIKE = 0.9999  # another prompt, pooling, seed or step of training is further off; arithmetic is not
+PROBE_PAIRS = [("Paris", "France"), ("barista", "coffee"), ("hot", "cold"), ("wheel", "car")]
+SAME_MODEL_COSINE = 0.9999  # another prompt, pooling, seed or step of training is further off; arithmetic is not
 
 
 def median_cosine(model: RelBERT, pairs: Sequence[Pair], vectors: Vectors) -> float:
@@ -33,7 +33,7 @@ def check_same_model(
     vectors: Vectors,
     what: str,
     *,
-    least: float = ALIKE,
+    least: float = SAME_MODEL_COSINE,
     made_by: "ModelCheck | None" = None,
 ) -> None:
     """Refuse a model that gives the pairs other vectors; `what` holds the known ones."""
@@ -53,7 +53,7 @@ def check_same_model(
 
 
 class ModelCheck(Settings):
-    """The model behind stored vectors: its name, the checksum of its weights, its vectors of `PROBES`.
+    """The model behind stored vectors: its name, the checksum of its weights, its vectors of `PROBE_PAIRS`.
 
     >>> from relvec import RelBERT
     >>> made_by = ModelCheck.of(RelBERT.from_pretrained(tiny_model))
@@ -70,7 +70,7 @@ class ModelCheck(Settings):
 
     @classmethod
     def of(cls, model: RelBERT) -> Self:
-        vectors = model.encode(PROBES, normalize=True, truncate=True).astype("<f2")
+        vectors = model.encode(PROBE_PAIRS, normalize=True, truncate=True).astype("<f2")
         probes = base64.b64encode(vectors.tobytes()).decode("ascii")
         return cls(model=model.name, fingerprint=model.fingerprint, probes=probes)
 
@@ -81,7 +81,7 @@ class ModelCheck(Settings):
 
     @property
     def vectors(self) -> Vectors:
-        """The unit vectors of `PROBES` by that model."""
+        """The unit vectors of `PROBE_PAIRS` by that model."""
         return _decoded(self.probes)
 
     @property
@@ -92,10 +92,10 @@ class ModelCheck(Settings):
     def check(self, model: RelBERT, what: str = "") -> None:
         """Refuse a model whose vectors are others; `what` holds the vectors, by default an index."""
         holder = what or f"The index of {self.model}"
-        check_same_model(model, PROBES, self.vectors, holder, made_by=self)
+        check_same_model(model, PROBE_PAIRS, self.vectors, holder, made_by=self)
 
 
 def _decoded(probes: str) -> Vectors:
     with errors_as("the vectors of the probes are damaged", "make them again", ValueError):
         numbers = np.frombuffer(base64.b64decode(probes, validate=True), dtype="<f2")
-        return numbers.astype(np.float32).reshape(len(PROBES), -1)
+        return numbers.astype(np.float32).reshape(len(PROBE_PAIRS), -1)

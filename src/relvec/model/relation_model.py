@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 BATCH_SIZE = 64
 
 # What else decides the vectors: how words are cut to tokens, and what of the network the weights do not show.
-PROBES = (("Zürich", "ICE cream"), ("don't", "café-bar 24/7"), ("ﬁre", "東京"))
+TOKENIZER_PROBES = (("Zürich", "ICE cream"), ("don't", "café-bar 24/7"), ("ﬁre", "東京"))
 NOT_IN_WEIGHTS = ("hidden_act", "activation", "num_attention_heads", "n_heads", "layer_norm_eps")
 
 
@@ -399,7 +399,7 @@ class PromptedRelBERT(RelBERT):
 
     def _beside_the_weights(self, vocabulary: Mapping[str, int], config: Mapping[str, Any]) -> str:
         prompt = self.template.to_config(), self.pooling
-        tokens = sorted(vocabulary.items()), self._prompt(PROBES)
+        tokens = sorted(vocabulary.items()), self._prompt(TOKENIZER_PROBES)
         return repr((prompt, tokens, [config.get(name) for name in NOT_IN_WEIGHTS]))
 
     @abstractmethod

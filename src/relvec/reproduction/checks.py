@@ -10,6 +10,7 @@ from relvec.hub.catalogue import BASE_MODELS, BUNDLED_MODELS
 from relvec.hub.models import base_folder
 from relvec.hub.network import hub_answers, offline
 from relvec.io.files import expanded
+from relvec.model.backends import has_gpu
 from relvec.reproduction.plan import Profile, Step
 
 
@@ -39,13 +40,6 @@ def _missing_data(names: Iterable[str], data_dir: Path | None) -> Iterator[str]:
                 load(name, data_dir=data_dir)
         except RelvecError as error:
             yield str(error)
-
-
-def has_gpu() -> bool:
-    """Whether torch sees a GPU, NVIDIA's or Apple's."""
-    import torch
-
-    return torch.cuda.is_available() or torch.backends.mps.is_available()
 
 
 def _is_available(model: str) -> bool:
