@@ -58,6 +58,7 @@ def reproduce(
         import pandas  # noqa: F401
         import sklearn  # noqa: F401
 
+        from relvec.model.backends import has_gpu
         from relvec.reproduction import checks, estimates
         from relvec.reproduction.plan import Plan, steps_of
         from relvec.reproduction.scheduler import run_in_process_of_its_own, run_steps
@@ -69,7 +70,7 @@ def reproduce(
     values = {"out": str(output), "runs": str(runs), "seed": seed, **inputs}
     steps, left_out = steps_of(chosen, profile, values, bases=base or [], only=only or [], given=inputs)
     machine, speed = "here", estimates.measured_speed()
-    if chosen.profile(profile).needs_gpu and not checks.has_gpu():
+    if chosen.profile(profile).needs_gpu and not has_gpu():
         machine, speed = f"on a {estimates.REFERENCE_GPU}", estimates.REFERENCE_SPEED
     costs = [estimates.estimate(step, speed) for step in steps]
     missing = list(checks.problems(steps, chosen.profile(profile), inputs, data_dir))
