@@ -114,3 +114,11 @@ def test_an_adapter_is_verified_with_its_base(
     assert [Path(row["path"]).parent for row in compared] == [adapter, base.parent]
     base.write_bytes(b"damaged")
     assert "is not what was stored" in refused("verify", adapter)
+
+
+def test_a_damaged_description_of_an_index_is_noticed(
+    refused: Callable[..., str], tiny_folder: Path, tmp_path: Path
+) -> None:
+    meta = index(tmp_path, tiny_folder).parent / "meta.json"
+    meta.write_text(meta.read_text().replace('"format"', '"gormat"'))
+    assert f"{meta} cannot be read (its checksum does not match)" in refused("verify", tmp_path)

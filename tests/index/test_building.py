@@ -157,3 +157,11 @@ def test_a_build_that_is_killed_by_the_system_resumes_to_the_same_bytes(tiny_fol
     assert sorted(file.name for file in (tmp_path / "my.index").iterdir()) == names
     for name in ("meta.json", "vectors-1.faiss"):
         assert (tmp_path / "my.index" / name).read_bytes() == (tmp_path / "whole.index" / name).read_bytes()
+
+
+def test_a_dimension_that_is_impossible_is_refused_before_any_pair_is_encoded(
+    tiny: RelBERT, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crash_after(tiny, 0, monkeypatch)
+    with pytest.raises(RelvecError, match="cannot be reduced to 100 in a flat index"):
+        build_index(tiny, PAIRS, tmp_path / "my.index", shorter=100)

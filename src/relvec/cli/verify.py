@@ -62,7 +62,9 @@ def _count(file: Path) -> int:
 
 
 def _index(file: Path) -> int:
-    return read_meta(file.parent).check_files(file.parent, every=True) if is_index(file.parent) else 0
+    folder = file.parent
+    stands_for_index = is_index(folder) or any(folder.glob("vectors-*.faiss"))
+    return read_meta(folder).check_files(folder, every=True) if stands_for_index else 0
 
 
 def _shards(file: Path) -> int:

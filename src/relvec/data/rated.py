@@ -13,6 +13,7 @@ TOP = 10
 BOTTOM = 10
 _VALIDATION_PLACES = (0, 8)
 _TRAINING_POSITIVES = 2  # to compare
+SHOWN_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,14 @@ def select(
     (('Tokyo', 'Japan'), ('Paris', 'France'))
     """
     by_relation, held = _by_relation(rows), _by_relation(held_out)
+    wrong = [
+        problem for name, rated in by_relation.items() for problem in _wrong_rows(name, [*rated, *held.get(name, ())])
+    ]
+    if wrong:
+        more = f"\n... and {len(wrong) - SHOWN_ROWS:,} more rows." if len(wrong) > SHOWN_ROWS else ""
+        raise RelvecError("\n".join(wrong[:SHOWN_ROWS]) + more)
     relations = []
     for name, rated in by_relation.items():
-        _check_rows(name, [*rated, *held.get(name, ())])
         relation = _relation(name, rated, top, bottom, threshold)
         relations.append(_with_held_out(relation, rated, held.get(name, ()), threshold))
     return relations
@@ -139,14 +145,14 @@ def joined(trained: RatedRelation, held_out: RatedRelation) -> RatedRelation:
     )
 
 
-def _check_rows(name: str, rated: list[RatedPair]) -> None:
+def _wrong_rows(name: str, rated: list[RatedPair]) -> Iterator[str]:
     seen: set[Pair] = set()
     for row in rated:
         if row.category != rated[0].category:
             both = f"{rated[0].category!r} and {row.category!r}"
-            raise RelvecError(f"{row.where}relation {name!r} is in the categories {both}; keep one.")
+            yield f"{row.where}relation {name!r} is in the categories {both}; keep one."
         if row.pair in seen:
-            raise RelvecError(f"{row.where}{':'.join(row.pair)} is rated twice in relation {name!r}; keep one.")
+            yield f"{row.where}{':'.join(row.pair)} is rated twice in relation {name!r}; keep one."
         seen.add(row.pair)
 
 

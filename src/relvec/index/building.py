@@ -10,10 +10,10 @@ import numpy as np
 from relvec.bulk.manifest import Manifest
 from relvec.errors import RelvecError
 from relvec.index import storage
-from relvec.index.kinds import check_kind
+from relvec.index.kinds import KINDS, check_kind
 from relvec.index.pair_index import PairIndex
 from relvec.index.shard_vectors import ShardVectors
-from relvec.index.vector_store import VectorRows, VectorStore
+from relvec.index.vector_store import VectorRows, VectorStore, check_shorter
 from relvec.index.vocabulary import PairVocabulary, distinct_pairs
 from relvec.io.files import checksum, expanded
 from relvec.io.tables import tsv_cell
@@ -50,7 +50,10 @@ def build_index(
     [('Paris', 'France'), ('Tokyo', 'Japan')]
     """
     distinct, labels = distinct_pairs(pairs, relations)
-    check_kind(kind, len(distinct)).check_size(len(distinct), model.dim)
+    chosen = check_kind(kind, len(distinct))
+    chosen.check_size(len(distinct), model.dim)
+    if shorter is not None:
+        check_shorter(shorter, KINDS["flat"] if storage.is_milvus(folder) else chosen, model.dim)
     vectors = ModelVectors(model, batch_size=batch_size)
     job = job_of("build", vectors.fingerprint, distinct, labels, kind, shorter)
     with _new_index(folder, job) as is_finished:
