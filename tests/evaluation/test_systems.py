@@ -12,6 +12,7 @@ from relvec import RelBERT, RelvecError
 from relvec.data.benchmarks.analogy import Question
 from relvec.evaluation.systems import CosineSolver, loaded_system, model_system, vector_system
 from relvec.model.cached_vectors import ModelVectors
+from relvec.prompts.learned import PromptResult
 
 QUESTION = Question(("Paris", "France"), (("cup", "tea"), ("Tokyo", "Japan")), 1)
 
@@ -117,3 +118,17 @@ def test_another_precision_is_another_fingerprint_and_a_fact(tiny_folder: Path) 
 def test_an_unknown_model_is_named() -> None:
     with pytest.raises(RelvecError, match="no-such-model"):
         model_system("no-such-model")
+
+
+def test_a_learned_prompt_stands_for_its_base_with_this_prompt(tiny_folder: Path, tmp_path: Path) -> None:
+    about: dict[str, Any] = {"lengths": "1,1,0", "seed": 0, "train_loss": 1.0, "validation_loss": 1.0, "encodings": 1}
+    about |= {
+        "tokens": ["is", "[h]", "of", "[t]"],
+        "text": "is [h] of [t]",
+        "seconds": 1.0,
+        "pooling": "average_no_mask",
+    }
+    PromptResult(method="autoprompt", base=str(tiny_folder), **about).save(tmp_path / "found")
+    system = model_system(str(tmp_path / "found"))
+    assert (system.name, system.facts["kind"]) == ("found", "vanilla")
+    assert (system.facts["template"], system.facts["pooling"]) == ("is [h] of [t]", "average_no_mask")

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from relvec.data.benchmarks.analogy import Part, Question
 from relvec.hub.models import resolve
+from relvec.io.files import expanded
 from relvec.model.cached_vectors import ModelVectors, PairVectors
 from relvec.model.relation_model import RelBERT
 from relvec.model.stored import relbert_config
+from relvec.prompts import Template
+from relvec.prompts.learned import PromptResult
 from relvec.similarity import Scoring, normalized
 
 OutOfVocabulary = Literal["wrong", "chance", "fallback"]
@@ -105,12 +108,19 @@ def model_system(
     device: str | None = None,
     backend: str = "auto",
 ) -> System:
-    """A RelBERT by name, folder or hub id, perhaps with another prompt; its encodings are kept on disk."""
-    model = RelBERT.from_pretrained(
-        source, backend=backend, template=template, pooling=pooling, device=device, dtype=dtype
-    )
+    """A RelBERT by name, folder or hub id, perhaps with another prompt; its encodings are kept on disk.
+
+    The folder of a learned prompt stands for its base, which is vanilla, with this prompt.
+    """
     name = name or name_with_settings(_folder_name(source), f"template {template}" if template else "", pooling or "")
-    is_tuned = relbert_config(resolve(source)) is not None
+    learned = PromptResult.found_in(expanded(source))
+    chosen: str | Template | None = template
+    if learned and learned.method != "ptuning":  # whose folder is a model
+        source, chosen, pooling = learned.base, chosen or learned.template, pooling or learned.pooling
+    model = RelBERT.from_pretrained(
+        source, backend=backend, template=chosen, pooling=pooling, device=device, dtype=dtype
+    )
+    is_tuned = learned is None and relbert_config(resolve(source)) is not None
     return loaded_system(model, name, _folder_name(source), is_tuned)
 
 
