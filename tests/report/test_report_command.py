@@ -42,5 +42,5 @@ def test_json_holds_every_table(runs: Path, save_analogy: Save, tmp_path: Path) 
     assert tables["analogy"][0]["system"] == "a"
     assert tables["analogy"][0]["u2"] is None
     assert tables["analogy"][0]["sat_mark"] == "!"
-    assert "Warning: SAT was measured with 20 questions" in result.stderr
+    assert "relvec: warning: SAT was measured with 20 questions" in result.stderr
     assert tables["analogy"][-1]["origin"].startswith("published")

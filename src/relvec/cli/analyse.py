@@ -7,7 +7,7 @@ import typer
 
 from relvec.cli.evaluate import DtypeOption, GridOption, Runs, typed_command
 from relvec.cli.options import DataDir, Encoder, Jobs, Json, SeedOption, output_option, with_shared_options
-from relvec.cli.output import Table, show
+from relvec.cli.output import Table, message, show
 from relvec.errors import RelvecError, counted, needed_for, one_of
 
 app = typer.Typer(help="Analyse a model: an unseen category, a map of its vectors.", no_args_is_help=True)
@@ -78,4 +78,4 @@ def draw_relation_map(
     found.save_coordinates(coordinates)
     if json:
         show(json, {"system": found.system, "method": found.method, "points": found.points()})
-    typer.echo(f"{counted(len(found.pairs), 'pair')} of {counted(len(groups), 'relation')} -> {output}", err=True)
+    message(f"{counted(len(found.pairs), 'pair')} of {counted(len(groups), 'relation')} -> {output}")

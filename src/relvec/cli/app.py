@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from relvec import __version__
+from relvec.cli.output import warn
 from relvec.errors import LeftOutWarning, RelvecError, UnknownWordsWarning, needed_for
 
 _STOPPED = 130  # the exit code of Ctrl-C
@@ -164,7 +165,7 @@ def _warnings_in_one_line() -> Iterator[None]:
             if isinstance(message, UnknownWordsWarning):
                 found.append(message)
             elif isinstance(message, LeftOutWarning):
-                _print_warning(message)
+                warn(str(message))
             else:
                 show(message, *details, **more)
 
@@ -173,11 +174,7 @@ def _warnings_in_one_line() -> Iterator[None]:
             yield
         finally:
             if found:
-                _print_warning(_merged(found))
-
-
-def _print_warning(warning: Warning) -> None:
-    typer.secho(f"relvec: warning: {warning}", fg="yellow", err=True)
+                warn(str(_merged(found)))
 
 
 def _merged(found: list[UnknownWordsWarning]) -> UnknownWordsWarning:

@@ -3,7 +3,7 @@
 import typer
 
 from relvec.cli.options import Json
-from relvec.cli.output import Table, show
+from relvec.cli.output import Table, message, show
 from relvec.errors import size_text
 from relvec.storage.cache import cache_folder, cache_info, clear_cache
 
@@ -28,4 +28,4 @@ def clear() -> None:
     spaces = cache_info()
     clear_cache()
     freed = size_text(sum(space.value_bytes for space in spaces))
-    typer.echo(f"{sum(space.entries for space in spaces):,} entries, {freed} removed", err=True)
+    message(f"{sum(space.entries for space in spaces):,} entries, {freed} removed")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from relvec.cli.options import DataDir, Json
-from relvec.cli.output import Table, facts_table, show
+from relvec.cli.output import Table, facts_table, message, show
 from relvec.data.overlap import audit, benchmark_pairs, near_pairs
 from relvec.data.rated import RatedRelation
 from relvec.data.readers import KINDS
@@ -59,9 +59,9 @@ def check(
         tables.append(Table(list(problems[0]), [problem.values() for problem in problems]))
     show(json, {"source": source, **counts, "in_a_benchmark_in_other_forms": near, "problems": problems}, *tables)
     if not known:
-        typer.echo("Not compared with the benchmarks: give their folder with --data-dir or RELVEC_DATA.", err=True)
+        message("Not compared with the benchmarks: give their folder with --data-dir or RELVEC_DATA.")
     if problems:
-        typer.echo(f"{source} has {len(problems)} problems; correct or remove what is listed above.", err=True)
+        message(f"{source} has {len(problems)} problems; correct or remove what is listed above.")
         raise typer.Exit(1)
 
 

@@ -19,7 +19,7 @@ from relvec.cli.options import (
     start_quickly,
     with_shared_options,
 )
-from relvec.cli.output import Table, pair_json, show
+from relvec.cli.output import Table, message, pair_json, show
 from relvec.errors import RelvecError
 from relvec.io.tables import TABLES, kind_of, read_pairs, tsv_cell
 from relvec.pairs import Pair, parse_pair
@@ -160,7 +160,7 @@ def _explain_file(
         for head, tail, relation, probability, related, sentence in rows:
             cells = [tsv_cell(head), tsv_cell(tail), relation, f"{probability:.4f}", f"{related:.4f}"]
             file.write("\t".join([*cells, tsv_cell(sentence)]) + "\n")
-    typer.echo(f"{len(pairs):,} pairs -> {output}", err=True)
+    message(f"{len(pairs):,} pairs -> {output}")
 
 
 def _named(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from relvec.cli.options import FEW, BatchEncoder, Encoder, Json, PairsFile, output_option, with_shared_options
-from relvec.cli.output import facts_table, show
+from relvec.cli.output import facts_table, message, show
 from relvec.errors import RelvecError, counted
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.index.kinds import KINDS, check_kind
@@ -80,7 +80,7 @@ def add(index: Folder, pairs: PairsFile, *, encoder: BatchEncoder) -> None:
     loaded = encoder.load(few_pairs=len(rows) < FEW)
     with PairIndex.editing(index) as opened:
         added = opened.add(loaded, listed, relations=relations, **encoder.batches)
-    typer.echo(f"{counted(added, 'pair')} added -> {index}", err=True)
+    message(f"{counted(added, 'pair')} added -> {index}")
     _report_labels(rows)
 
 
@@ -92,7 +92,7 @@ def remove(index: Folder, pairs: PairsFile) -> None:
     rows = read_pairs(pairs)
     with PairIndex.editing(index) as opened:
         removed = opened.remove(rows)
-    typer.echo(f"{counted(removed, 'pair')} removed -> {index}", err=True)
+    message(f"{counted(removed, 'pair')} removed -> {index}")
 
 
 @app.command()
@@ -164,7 +164,7 @@ def export(
     else:
         export_index(opened, output, model=None if opened.is_exact else encoder.load(few_pairs=False))
     held = "" if is_pairs_alone else f", {opened.dim} dimensions"
-    typer.echo(f"{counted(len(opened), 'pair')}{held} -> {output}", err=True)
+    message(f"{counted(len(opened), 'pair')}{held} -> {output}")
 
 
 def _report_labels(rows: list[tuple[Pair, str]]) -> None:
@@ -172,7 +172,7 @@ def _report_labels(rows: list[tuple[Pair, str]]) -> None:
     first: dict[Pair, str] = {}
     lost = sum(first.setdefault(pair, label) != label for pair, label in rows if label)
     if lost:
-        typer.echo(f"{counted(lost, 'relation label')} left out: a pair keeps the first that it is given", err=True)
+        message(f"{counted(lost, 'relation label')} left out: a pair keeps the first that it is given")
 
 
 def _version(address: str) -> int:
@@ -198,4 +198,4 @@ def _report(address: str, version_before: int, seconds: float, done: "Prepared |
     rate = (done.encoded if done else count) / max(seconds, 1e-9)
     was_finished = version_before > 0 and _version(address) == version_before
     about = " (finished before)" if was_finished else f"{known}, {held}, {seconds:.1f} s, {rate:.0f} pairs/s"
-    typer.echo(f"{counted(count, 'pair')}{about} -> {address}", err=True)
+    message(f"{counted(count, 'pair')}{about} -> {address}")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from relvec.cli.options import Json, output_option
-from relvec.cli.output import Table, show
+from relvec.cli.output import Table, message, show
 from relvec.errors import RelvecError
 from relvec.hub.models import model_rows, resolve
 from relvec.model.adapter import adapters_and_base, check_beside_base
@@ -104,7 +104,7 @@ def _write_once(make: Callable[[], Any], output: Path, job: str, save: Callable[
 
     with output_lock(output):
         if finished_run(output, job):
-            typer.echo(f"{output} was finished before", err=True)
+            message(f"{output} was finished before")
         else:
             model = make()
             model.name = output.resolve().name

@@ -44,7 +44,7 @@ def neighbours(
     encoder: Encoder,
     json: Json = False,
 ) -> None:
-    """Find the pairs of an index whose relation is most similar to that of the given ones."""
+    """Find the pairs of an index with the most similar relation."""
     query = [parse_pair(pair) for pair in pairs]
     start_quickly()
     from relvec.index import PairIndex

@@ -40,6 +40,16 @@ def plan_table(plan: Mapping[str, float]) -> Table:
     return facts_table({name: f"{round(value):,}" for name, value in plan.items()}, ("what", "how much"))
 
 
+def message(text: str) -> None:
+    """Say on stderr what was done; stdout has results alone."""
+    typer.echo(text, err=True)
+
+
+def warn(text: str) -> None:
+    """A warning, in one line on stderr."""
+    typer.secho(f"relvec: warning: {text}", fg="yellow", err=True)
+
+
 def show(as_json: bool, value: Any, *tables: Table, note: str = "") -> None:
     """Print `value` as JSON where it was asked for; else the tables, and the note on stderr."""
     if as_json:
@@ -48,7 +58,7 @@ def show(as_json: bool, value: Any, *tables: Table, note: str = "") -> None:
     for table in tables:
         _print(table)
     if note:
-        typer.echo(note, err=True)
+        message(note)
 
 
 def _print(table: Table) -> None:

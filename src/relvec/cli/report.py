@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from relvec.cli.options import Json, output_option
-from relvec.cli.output import Table, show
+from relvec.cli.output import Table, message, show, warn
 from relvec.errors import needed_for
 
 
@@ -31,5 +31,5 @@ def report(
         printed.append(Table(*text_rows(replace(table, rows=short)), table.title))
     show(json, [as_json(table) for table in tables], *printed)
     for warning in dict.fromkeys(warning for table in tables for warning in table.warnings):
-        typer.secho(f"Warning: {warning}", fg="yellow", err=True)
-    typer.echo(f"{len(tables)} tables -> {output / 'results.md'}", err=True)
+        warn(warning)
+    message(f"{len(tables)} tables -> {output / 'results.md'}")

@@ -154,5 +154,6 @@ def _without(relations: Iterable[RatedRelation], keys: Collection[Pair]) -> list
     def kept(pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
         return tuple(pair for pair in pairs if inflected(pair) not in keys)
 
-    fair = (replace(r, positives=kept(r.positives), negatives=kept(r.negatives)) for r in relations)
-    return [relation for relation in fair if has_training_positives(relation)]
+    fair = ((r, replace(r, positives=kept(r.positives), negatives=kept(r.negatives))) for r in relations)
+    # One that was too small before is left to be refused.
+    return [relation for whole, relation in fair if relation == whole or has_training_positives(relation)]
