@@ -52,7 +52,7 @@ def test_a_pair_has_the_same_vector_alone_and_beside_a_longer_one(decoder_folder
 
 
 @pytest.mark.parametrize("kind", sorted(READ_AS_TREES))
-def test_common_beginnings_are_read_once_and_the_vectors_stay_the_same(decoder_folder: Path, kind: str) -> None:
+def test_shared_prefixes_are_read_once_and_the_vectors_stay_the_same(decoder_folder: Path, kind: str) -> None:
     sizes = {"vocab_size": 400, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2}
     heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "pad_token_id": 0}
     torch.manual_seed(0)
@@ -74,7 +74,7 @@ def test_what_does_not_see_all_before_is_read_whole(decoder_folder: Path, tiny_f
     def is_shared(folder: Path, pooling: str, window: int | None = None) -> bool:
         model = TorchRelBERT.from_pretrained(folder, template=TEMPLATE, pooling=pooling)
         model.encoder.config.sliding_window = window
-        return model.shares_beginnings
+        return model.shares_prefixes
 
     assert is_shared(decoder_folder, "last")
     assert not is_shared(decoder_folder, "last", window=4)

@@ -71,7 +71,7 @@ def test_datasets_and_classes_are_called_as_in_the_registries() -> None:
         ("classification", "GloVe, cat+dot", "bless/macro", 93.1),
         ("classification", "RelBERT, manual prompt", "cogalexv/macro", 71.2),
         ("classification_weighted", "fine-tuned RoBERTa-large", "evalution", 77.1),
-        ("categories", "FastText", "bats/Lexical", 33.8),
+        ("categories", "FastText, unknown words wrong", "bats/Lexical", 33.8),
         ("bats_relations", "RelBERT, manual prompt", "Morphological/noun:plural", 87.6),
         ("per_class", "RelBERT without hypernymy", "evalution/synonym", 53.6),
         ("per_class_differences", "RelBERT without hypernymy", "khn/meronym", 5.4),

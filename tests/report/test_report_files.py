@@ -122,7 +122,7 @@ def test_csv_has_intervals_and_spread_in_columns_of_their_own(filled: Path, tmp_
     assert rows[0]["u2"] == ""
     assert {row["sat_mark"] for row in rows} == {"", "*"}
     head = (tmp_path / "report/results/analogy_bats_relations.csv").read_text(encoding="utf-8").splitlines()[0]
-    assert head.startswith("category,relation,tuned,tuned_sd,vectors,plain,FastText (published)")
+    assert head.startswith('category,relation,tuned,tuned_sd,vectors,plain,"FastText, unknown words wrong (published)"')
 
 
 def test_the_page_links_the_figures_and_every_table_is_a_file(filled: Path, tmp_path: Path) -> None:

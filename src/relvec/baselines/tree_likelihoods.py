@@ -1,4 +1,4 @@
-"""Likelihoods of texts under a causal language model that reads their common beginnings once."""
+"""Likelihoods of texts under a causal language model that reads their shared prefixes once."""
 
 import torch
 from transformers import PreTrainedModel

@@ -1,4 +1,4 @@
-"""Texts that begin alike as one input of a causal language model, which reads their common beginnings once."""
+"""Texts that begin alike as one input of a causal language model, which reads their shared prefixes once."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -170,20 +170,20 @@ class TorchRelBERT(PromptedRelBERT):
             self.encoder.train(was_training)
 
     def encoding_order(self, pairs: Sequence[Pair]) -> list[int]:
-        if not self.shares_beginnings:
+        if not self.shares_prefixes:
             return super().encoding_order(pairs)
         token_ids = self.token_ids(pairs, truncate=True)
         return sorted(range(len(pairs)), key=lambda row: token_ids[row])
 
     @property
-    def shares_beginnings(self) -> bool:
+    def shares_prefixes(self) -> bool:
         """Whether what several pairs begin with, such as a common head, is read once."""
         config = self.encoder.config
         sees_all = not getattr(config, "sliding_window", None) and config.model_type in READ_AS_TREES
         return self.pooling == "last" and sees_all and self.device.type == "cpu"
 
     def _batches(self, token_ids: Sequence[Sequence[int]], batch_size: int) -> list[list[int]]:
-        if not self.shares_beginnings:
+        if not self.shares_prefixes:
             return super()._batches(token_ids, batch_size)
         return [list(tree.ends) for tree in token_trees(token_ids)]
 
@@ -194,7 +194,7 @@ class TorchRelBERT(PromptedRelBERT):
 
     @torch.inference_mode()
     def _vectors_of_batch(self, token_ids: Sequence[Sequence[int]]) -> Vectors:
-        read = self._vectors_of_tree if self.shares_beginnings else self.vectors_of_tokens
+        read = self._vectors_of_tree if self.shares_prefixes else self.vectors_of_tokens
         return read(token_ids).float().cpu().numpy()
 
     def _vectors_of_tree(self, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:

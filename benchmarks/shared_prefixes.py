@@ -1,6 +1,6 @@
-"""Pairs per second of a decoder that reads common beginnings once, beside the same decoder that reads every pair whole.
+"""Pairs per second of a decoder that reads shared prefixes once, beside the same decoder that reads every pair whole.
 
-    python benchmarks/beginnings.py --model relvec-large --count 600
+    python benchmarks/shared_prefixes.py --model relvec-large --count 600
 
 The pairs are some in a row of the bundled index, sorted, so that those of one head are together; or, with `--random`,
 drawn from all of it. Both ways take turns, and the median of the rounds counts.
@@ -35,9 +35,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     model = TorchRelBERT.from_pretrained(options.model, dtype=options.dtype)
-    if not model.shares_beginnings:
+    if not model.shares_prefixes:
         parser.error(f"{options.model} reads every pair whole")
-    whole = type("WholeReader", (TorchRelBERT,), {"shares_beginnings": False})
+    whole = type("WholeReader", (TorchRelBERT,), {"shares_prefixes": False})
     pairs = some_pairs(options.count, options.random)
     seconds: dict[bool, list[float]] = {True: [], False: []}
     vectors = {}
@@ -49,7 +49,7 @@ def main() -> None:
             seconds[once].append(time.perf_counter() - start)
     rate = {once: len(pairs) / statistics.median(spans) for once, spans in seconds.items()}
     cosine = float(np.sum(vectors[True] * vectors[False], axis=1).min())
-    print(f"whole {rate[False]:.1f} pairs/s, beginnings once {rate[True]:.1f}, ratio {rate[True] / rate[False]:.2f}")
+    print(f"whole {rate[False]:.1f} pairs/s, prefixes once {rate[True]:.1f}, ratio {rate[True] / rate[False]:.2f}")
     print(f"lowest cosine {cosine:.5f}")
 
 
