@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from relvec import RelBERT
 from relvec.pairs import Pair
 from relvec.serve import batching
-from relvec.serve.batching import Batcher, Batching
+from relvec.serve.batching import Batcher, Batching, deadline
 from relvec.serve.errors import RefusedError
 from relvec.serve.metrics import Metrics
 
@@ -137,6 +138,17 @@ def test_a_request_that_was_given_up_is_not_encoded(batcher: Batcher, watched: A
     watched.may_go_on.set()
     kept.result(20)
     assert watched.encoded[1:] == [[("cup", "tea")]]
+
+
+def test_nothing_is_encoded_for_a_request_whose_time_is_over(batcher: Batcher, watched: Any) -> None:
+    def late() -> None:
+        deadline.set(time.monotonic() - 1)
+        batcher.shared_model(timeout_seconds=20).encode([("given", "up")])
+
+    with pytest.raises(TimeoutError):
+        copy_context().run(late)
+    assert batcher.shared_model(timeout_seconds=20).encode([("cup", "tea")]).shape[0] == 1
+    assert watched.encoded == [[("cup", "tea")]]
 
 
 def test_what_the_library_waits_for_too_long_is_not_encoded(batcher: Batcher, watched: Any) -> None:

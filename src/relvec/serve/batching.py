@@ -6,11 +6,13 @@ of them. No worker waits for another: while one gives its answers, the others en
 """
 
 import copy
+import math
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,6 +35,9 @@ KEPT_VECTORS = 8192
 
 CANARY_TURN = -1
 """Before all others."""
+
+deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
+"""When the client of this request stops waiting, by `time.monotonic`; threads that work for it inherit it."""
 
 _cores = threading.Semaphore(thread_count())  # the workers of all models share them
 _all_cores = threading.Lock()  # a lone worker's model uses all: such models take turns
@@ -181,7 +186,10 @@ class Batcher:
         """The model as the library knows it, whose pairs go through this queue; for threads that may wait."""
 
         def encode_distinct(pairs: list[Pair], batch_size: int, truncate: bool, show_progress: bool | None) -> Vectors:
-            return self.encode(pairs, timeout_seconds, truncate=truncate)
+            left = min(timeout_seconds, deadline.get() - time.monotonic())
+            if left <= 0:
+                raise TimeoutError
+            return self.encode(pairs, left, truncate=truncate)
 
         shared = copy.copy(self.model)
         shared._encode_distinct = encode_distinct  # type: ignore[method-assign]

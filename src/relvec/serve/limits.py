@@ -13,6 +13,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from relvec.serve.batching import deadline
 from relvec.serve.errors import TYPES, RefusedError
 from relvec.serve.metrics import Metrics
 
@@ -131,6 +132,7 @@ class _Request:
         self.state: MutableMapping[str, Any] = scope.setdefault("state", {})
 
     async def run(self) -> None:
+        deadline.set(time.monotonic() + self.guard.timeout_seconds)
         try:
             self.guard.check(self.scope)
             async with asyncio.timeout(self.guard.timeout_seconds):
