@@ -32,7 +32,7 @@ from relvec.pairs import Pair
 OFFLINE = """
 import json, sys, time
 from relvec import RelBERT
-model = RelBERT.from_pretrained(sys.argv[1], backend=sys.argv[2], to_serve=True)
+model = RelBERT.from_pretrained(sys.argv[1], backend=sys.argv[2], workload="serve")
 model.encode([("a", "b")] * 8)
 print(model.backend, flush=True)
 for line in sys.stdin:

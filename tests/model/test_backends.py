@@ -39,20 +39,20 @@ def set_config(folder: Path, **changes: Any) -> None:
 
 
 def test_both_architectures_open_quickly_unless_a_device_asks_for_torch(quick_folder: Path) -> None:
-    assert isinstance(RelBERT.from_pretrained(quick_folder, few_pairs=True), NumpyRelBERT)
-    assert isinstance(RelBERT.from_pretrained(quick_folder, few_pairs=True, device="cpu"), TorchRelBERT)
+    assert isinstance(RelBERT.from_pretrained(quick_folder, workload="quick"), NumpyRelBERT)
+    assert isinstance(RelBERT.from_pretrained(quick_folder, workload="quick", device="cpu"), TorchRelBERT)
 
 
 @pytest.mark.parametrize(("gpu", "expected"), [(False, ["onnx", "numpy", "torch"]), (True, ["torch"])])
 def test_a_server_takes_what_answers_fastest(gpu: bool, expected: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("relvec.model.backends.has_gpu", lambda: gpu)
-    assert [backend.name for backend in candidates("auto", few_pairs=False, to_serve=True)] == expected
+    assert [backend.name for backend in candidates("auto", "serve")] == expected
 
 
 def test_a_server_leaves_to_torch_what_only_torch_knows(quick_folder: Path, tiny_folder: Path) -> None:
-    assert RelBERT.from_pretrained(tiny_folder, to_serve=True).backend == "torch"
-    assert RelBERT.from_pretrained(quick_folder, to_serve=True, device="cpu").backend == "torch"
-    assert RelBERT.from_pretrained(quick_folder, to_serve=True, dtype="bfloat16").backend == "torch"
+    assert RelBERT.from_pretrained(tiny_folder, workload="serve").backend == "torch"
+    assert RelBERT.from_pretrained(quick_folder, workload="serve", device="cpu").backend == "torch"
+    assert RelBERT.from_pretrained(quick_folder, workload="serve", dtype="bfloat16").backend == "torch"
 
 
 def test_every_bundled_encoder_is_of_a_quick_architecture() -> None:
@@ -65,7 +65,7 @@ def test_every_bundled_encoder_is_of_a_quick_architecture() -> None:
 @pytest.mark.parametrize("architecture", ["roberta", "albert", "xlm-roberta", "distilbert"])
 def test_other_architectures_are_encoded_by_torch(tiny_folders: Callable[[str], Path], architecture: str) -> None:
     folder = tiny_folders(architecture)
-    model = RelBERT.from_pretrained(folder, few_pairs=True)
+    model = RelBERT.from_pretrained(folder, workload="quick")
     assert isinstance(model, TorchRelBERT)
     assert model.name == folder.name
     np.testing.assert_array_equal(model.encode(PAIRS), TorchRelBERT.from_pretrained(folder).encode(PAIRS))
@@ -88,14 +88,14 @@ def test_what_numpy_does_not_know_is_left_to_torch(copy: Path, what: str) -> Non
     else:
         kind = json.loads((copy / "config.json").read_text())["model_type"]
         save_file({f"{kind}.{name}": tensors[name] for name in tensors}, weights, metadata={"format": "pt"})
-    assert isinstance(RelBERT.from_pretrained(copy, few_pairs=True), TorchRelBERT)
+    assert isinstance(RelBERT.from_pretrained(copy, workload="quick"), TorchRelBERT)
 
 
 def assert_the_message_of_torch(folder: Path, message: str) -> None:
     with pytest.raises(RelvecError, match=message) as expected:
         TorchRelBERT.from_pretrained(folder)
     with pytest.raises(RelvecError, match=re.escape(str(expected.value))):
-        RelBERT.from_pretrained(folder, few_pairs=True)
+        RelBERT.from_pretrained(folder, workload="quick")
 
 
 def cut_weights(folder: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_broken_adapter_gets_the_message_of_torch(quick_folder: Path, adapted:
 
 
 def test_an_index_of_relbert_is_searched_quickly(quick_folder: Path) -> None:
-    model, quick = TorchRelBERT.from_pretrained(quick_folder), RelBERT.from_pretrained(quick_folder, few_pairs=True)
+    model, quick = TorchRelBERT.from_pretrained(quick_folder), RelBERT.from_pretrained(quick_folder, workload="quick")
     index = PairIndex.of(model, PAIRS)
     expected = index.neighbours(model, ("barista", "coffee"))
     found = index.neighbours(quick, ("barista", "coffee"))

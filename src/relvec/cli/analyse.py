@@ -73,7 +73,7 @@ def draw_relation_map(
     if coordinates.exists() and not coordinates.read_bytes().startswith(",".join(COLUMNS).encode()):
         raise RelvecError(f"The coordinates would take the place of {coordinates}; give the picture another name.")
     groups = load_groups(data, relation or [], data_dir=data_dir, limit=limit)
-    found = relation_map(ModelVectors(encoder.load(few_pairs=False)), groups, wanted, seed)
+    found = relation_map(ModelVectors(encoder.load("batch")), groups, wanted, seed)
     draw_map(found, output)
     found.save_coordinates(coordinates)
     if json:

@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from relvec.cli.options import FEW, BatchEncoder, Json, output_option, start_quickly, with_shared_options
+from relvec.cli.options import (
+    QUICK_PAIRS,
+    BatchEncoder,
+    Json,
+    output_option,
+    start_quickly,
+    with_shared_options,
+)
 from relvec.cli.output import facts_table, show
 from relvec.errors import RelvecError, counted
 from relvec.io.tables import read_pairs_and_columns
@@ -65,14 +72,14 @@ def embed(
 
 def _embed_file(pairs: str, output: Path, encoder: BatchEncoder, normalize: bool, json: bool) -> None:
     rows, columns = read_pairs_and_columns(pairs)
-    is_quick = encoder.backend == "numpy" or (len(rows) < FEW and encoder.dtype == "float32")
+    is_quick = encoder.backend == "numpy" or (len(rows) < QUICK_PAIRS and encoder.dtype == "float32")
     if is_quick:
         start_quickly()
     from relvec.io.vectors import check_output
     from relvec.model.cached_vectors import embed_to_file
 
     check_output(output, pairs)
-    loaded = encoder.load(few_pairs=is_quick)
+    loaded = encoder.load("quick" if is_quick else "batch")
     was_there, start = output.exists(), time.perf_counter()
     done = embed_to_file(loaded, rows, output, columns=columns, normalize=normalize, **encoder.batches)
     seconds = time.perf_counter() - start

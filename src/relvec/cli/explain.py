@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from relvec.cli.options import (
-    FEW,
     BatchEncoder,
     Encoder,
     Index,
@@ -18,6 +17,7 @@ from relvec.cli.options import (
     output_option,
     start_quickly,
     with_shared_options,
+    workload_of,
 )
 from relvec.cli.output import Table, message, pair_json, show
 from relvec.errors import RelvecError
@@ -133,8 +133,8 @@ def _explain_file(
     source: str, output: Path | None, encoder: BatchEncoder, own: OwnRelations, top: int, json: bool
 ) -> None:
     pairs = read_pairs(source)
-    is_quick = len(pairs) < FEW
-    if is_quick:
+    workload = workload_of(len(pairs))
+    if workload == "quick":
         start_quickly()
     from relvec.io.files import check_place
     from relvec.model.cached_vectors import ModelVectors
@@ -145,7 +145,7 @@ def _explain_file(
         check_place(output, source)
         if output.suffix != ".tsv":
             raise RelvecError(f"{output} would be tab-separated; give it a name that ends in .tsv.")
-    model = encoder.load(few_pairs=is_quick)
+    model = encoder.load(workload)
     own.name_by(model)
     vectors = ModelVectors(model, batch_size=encoder.batch_size)
     vectors.prepare(pairs, truncate=encoder.truncate)

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from relvec.cli.options import FEW, BatchEncoder, Encoder, Json, PairsFile, output_option, with_shared_options
+from relvec.cli.options import (
+    BatchEncoder,
+    Encoder,
+    Json,
+    PairsFile,
+    output_option,
+    with_shared_options,
+    workload_of,
+)
 from relvec.cli.output import facts_table, message, show
 from relvec.errors import RelvecError, counted
 from relvec.hub.catalogue import DEFAULT_MODEL
@@ -58,7 +66,7 @@ def build(
         return
     rows = read_related_pairs(pairs)
     check_kind(kind, len(rows))
-    loaded = encoder.load(few_pairs=len(rows) < FEW)
+    loaded = encoder.load(workload_of(len(rows)))
     start = time.perf_counter()
     listed, relations = zip(*rows, strict=True)
     done = build_index(loaded, listed, output, relations=relations, kind=kind, shorter=dim, **encoder.batches)
@@ -77,7 +85,7 @@ def add(index: Folder, pairs: PairsFile, *, encoder: BatchEncoder) -> None:
     if not is_milvus(index):
         read_meta(Path(index))
     listed, relations = zip(*rows, strict=True)
-    loaded = encoder.load(few_pairs=len(rows) < FEW)
+    loaded = encoder.load(workload_of(len(rows)))
     with PairIndex.editing(index) as opened:
         added = opened.add(loaded, listed, relations=relations, **encoder.batches)
     message(f"{counted(added, 'pair')} added -> {index}")
@@ -162,7 +170,7 @@ def export(
     if is_pairs_alone:
         export_pairs(opened, output)
     else:
-        export_index(opened, output, model=None if opened.is_exact else encoder.load(few_pairs=False))
+        export_index(opened, output, model=None if opened.is_exact else encoder.load("batch"))
     held = "" if is_pairs_alone else f", {opened.dim} dimensions"
     message(f"{counted(len(opened), 'pair')}{held} -> {output}")
 

@@ -109,7 +109,7 @@ def in_words(model: "RelBERT", pairs: Sequence[Pair]) -> list[str | None]:
 
 def load_reranker(name: str | None, encoder: Encoder) -> "RelBERT | None":
     """The model that ranks what the index's own has found."""
-    return replace(encoder, model=name).load(few_pairs=False) if name else None
+    return replace(encoder, model=name).load("batch") if name else None
 
 
 def parse_analogy(parts: list[str]) -> tuple[Pair, str]:

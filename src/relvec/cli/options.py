@@ -13,13 +13,18 @@ import typer
 from relvec.errors import RelvecError
 from relvec.hub.catalogue import DEFAULT_MODEL
 from relvec.io.files import expanded
-from relvec.model.backends import BACKENDS
+from relvec.model.backends import BACKENDS, Workload
 
 if TYPE_CHECKING:
     from relvec.model.relation_model import RelBERT
 
-FEW = 200
+QUICK_PAIRS = 200
 """From this many pairs on, it is worth waiting for torch, which may find a GPU."""
+
+
+def workload_of(pairs: int) -> Workload:
+    """Whether so few pairs are to be encoded that the start takes most of the time."""
+    return "quick" if pairs < QUICK_PAIRS else "batch"
 
 
 def check_device(device: str | None) -> str | None:
@@ -74,14 +79,14 @@ class Encoder:
     backend: BackendOption = "auto"
     dtype: Dtype = "float32"
 
-    def load(self, *, few_pairs: bool = True) -> "RelBERT":
-        """With `few_pairs`, `auto` prefers the backend that starts first."""
-        if few_pairs:
+    def load(self, workload: Workload = "quick") -> "RelBERT":
+        """For a `quick` workload, `auto` prefers the backend that starts first."""
+        if workload == "quick":
             start_quickly()
         from relvec.model.relation_model import RelBERT
 
         return RelBERT.from_pretrained(
-            self.model, backend=self.backend, device=self.device, dtype=self.dtype, few_pairs=few_pairs
+            self.model, backend=self.backend, device=self.device, dtype=self.dtype, workload=workload
         )
 
 

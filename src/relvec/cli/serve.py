@@ -53,7 +53,7 @@ def serve(
     from relvec.model.relation_model import RelBERT
 
     loaded = [
-        RelBERT.from_pretrained(name, backend=backend, device=device, dtype=dtype, to_serve=True) for name in model
+        RelBERT.from_pretrained(name, backend=backend, device=device, dtype=dtype, workload="serve") for name in model
     ]
     run(
         loaded,

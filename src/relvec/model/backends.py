@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from relvec.errors import needed_for, one_of
 
@@ -67,6 +67,9 @@ BACKENDS: dict[str, Backend] = {
 STATIC_KIND = "relvec-static"
 STATIC = Backend("static", "models without a language model", "relvec.model.static_model", "StaticRelBERT")
 
+Workload = Literal["batch", "quick", "serve"]
+"""Many pairs at once; a few, where the start takes most of the time; or those of many clients, one after the other."""
+
 DTYPES = ("float32", "float16", "bfloat16", "int8")
 
 
@@ -83,17 +86,15 @@ def has_gpu() -> bool:
     return torch.cuda.is_available() or torch.backends.mps.is_available()
 
 
-def candidates(
-    backend: str, few_pairs: bool, kind: str = "", dtype: Any = "float32", *, to_serve: bool = False
-) -> Iterator[Backend]:
-    """The backends to try, one after the other; `auto` is torch, and for a few pairs numpy where it knows the model.
+def candidates(backend: str, workload: Workload = "batch", kind: str = "", dtype: Any = "float32") -> Iterator[Backend]:
+    """The backends to try, one after the other; `auto` is torch, and for quick work numpy where it knows the model.
 
     To serve on a CPU it is onnx where that is installed, else numpy, where they know the model. A static model has no
     language model to choose a backend for.
 
-    >>> [backend.name for backend in candidates("auto", few_pairs=True)]
+    >>> [backend.name for backend in candidates("auto", "quick")]
     ['numpy', 'torch']
-    >>> [backend.name for backend in candidates("auto", few_pairs=True, dtype="int8")]
+    >>> [backend.name for backend in candidates("auto", "quick", dtype="int8")]
     ['onnx']
     """
     if kind == STATIC_KIND:
@@ -106,10 +107,10 @@ def candidates(
         yield BACKENDS["onnx"]
         return
     torch, numpy, onnx = BACKENDS["torch"], BACKENDS["numpy"], BACKENDS["onnx"]
-    to_serve_on_cpu = to_serve and not has_gpu()
-    if to_serve_on_cpu and onnx.is_installed:
+    serves_on_cpu = workload == "serve" and not has_gpu()
+    if serves_on_cpu and onnx.is_installed:
         yield onnx
-    if few_pairs or to_serve_on_cpu or not torch.is_installed:
+    if workload == "quick" or serves_on_cpu or not torch.is_installed:
         yield numpy
     if torch.is_installed:
         yield torch

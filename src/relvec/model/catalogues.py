@@ -8,6 +8,7 @@ from pathlib import Path
 
 from relvec.data.sources import DEFAULT_SOURCE, load
 from relvec.errors import errors_as
+from relvec.model.backends import Workload
 from relvec.model.cached_vectors import ModelVectors
 from relvec.model.model_check import PROBE_PAIRS, median_cosine
 from relvec.model.relation_model import RelBERT
@@ -20,8 +21,8 @@ from relvec.storage.job import job_of
 
 CATALOGUE_COSINE = 0.99  # a model in bfloat16 may use the catalogue of the same one in float32
 
-FEW = 64
-"""So many texts are worth the wait for torch, and a place in the cache."""
+QUICK_TEXTS = 64
+"""From this many texts on, it is worth waiting for torch and keeping the vectors."""
 
 SENTENCE_ENCODERS = ("mpnet", "minilm")
 """Base models that give vectors of sentences, the best first."""
@@ -88,13 +89,13 @@ def with_texts(catalogue: Catalogue) -> Catalogue:
 
 def encoded_texts(texts: Sequence[str], encoder: str) -> Vectors:
     """Vectors of sentences, by a sentence encoder that is the base of relation models."""
-    model = _text_model(encoder, few_texts=len(texts) < FEW)
+    model = _text_model(encoder, "quick" if len(texts) < QUICK_TEXTS else "batch")
     cut = [text.strip().partition(" ") for text in texts]
     pairs = [(first, rest or ".") for first, _, rest in cut]
-    return model.encode(pairs) if len(texts) < FEW else ModelVectors(model).vectors(pairs)[0]
+    return model.encode(pairs) if len(texts) < QUICK_TEXTS else ModelVectors(model).vectors(pairs)[0]
 
 
 @lru_cache(maxsize=1)
-def _text_model(encoder: str, *, few_texts: bool) -> RelBERT:
+def _text_model(encoder: str, workload: Workload) -> RelBERT:
     """A sentence is a pair in a prompt without words of its own."""
-    return RelBERT.from_pretrained(encoder, template="[h] [t]", pooling="average", few_pairs=few_texts)
+    return RelBERT.from_pretrained(encoder, template="[h] [t]", pooling="average", workload=workload)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from relvec.errors import RelvecError, UnknownWordsWarning, one_of
 from relvec.hub.catalogue import DEFAULT_MODEL
-from relvec.model.backends import DTYPES, UnsupportedModelError, candidates
+from relvec.model.backends import DTYPES, UnsupportedModelError, Workload, candidates
 from relvec.model.threads import thread_count
 from relvec.pairs import Pair, Prototype, Relation, as_relation, as_relations, as_word, is_single, reversed_relation
 from relvec.pooling import check_pooling
@@ -73,8 +73,7 @@ class RelBERT(ABC):
         model: str | Path = DEFAULT_MODEL,
         *,
         backend: str = "auto",
-        few_pairs: bool = False,
-        to_serve: bool = False,
+        workload: Workload = "batch",
         template: int | str | Template | None = None,
         pooling: str | None = None,
         layers: int = 0,
@@ -85,8 +84,8 @@ class RelBERT(ABC):
     ) -> Self:
         """Load a model by name (`relvec models` lists them), folder or hub id.
 
-        The backend `auto` is torch where it is installed, else numpy. With `few_pairs`, it is numpy where numpy knows
-        the model, because torch takes longer to import than a few pairs take to encode. `to_serve` without a GPU, it is
+        The backend `auto` is torch where it is installed, else numpy. For a `quick` workload it is numpy where numpy
+        knows the model: torch takes longer to import than a few pairs take to encode. To `serve` without a GPU, it is
         onnx where that is installed, else numpy, where they know the model. A `device` or another `dtype` still asks
         for torch, and int8 for onnx. A plain encoder that was never tuned on relations gets the paper's template 4 and
         `average` pooling unless told otherwise. Of its layers, the lowest `layers` are kept, or all. Whatever the type
@@ -102,9 +101,7 @@ class RelBERT(ABC):
         stored = StoredModel.find(model, revision, show_progress, layers)
         reason = ""
         is_free = device is None and dtype == "float32"
-        for candidate in candidates(
-            cls.backend or backend, few_pairs and is_free, stored.kind, dtype, to_serve=to_serve and is_free
-        ):
+        for candidate in candidates(cls.backend or backend, workload if is_free else "batch", stored.kind, dtype):
             kind = candidate.load()
             if not issubclass(kind, cls):
                 raise no_encoder(stored.name)
