@@ -17,7 +17,7 @@ from relvec import RelBERT
 from relvec.data.sources import DEFAULT_SOURCE, load
 from relvec.errors import UnknownWordsWarning
 from relvec.model import catalogues
-from relvec.model.model_check import PROBES
+from relvec.model.model_check import PROBE_PAIRS
 from relvec.naming.building import build_catalogue
 
 
@@ -145,7 +145,7 @@ def _with_catalogue(world: World, folder: Path) -> Path:
     model = RelBERT.from_pretrained(world.model, backend="numpy")
     built = build_catalogue(load(DEFAULT_SOURCE)[:30], lambda pairs: model.encode(pairs, truncate=True))
     folder.mkdir()
-    content = replace(built, probes=model.encode(PROBES, normalize=True)).to_bytes()
+    content = replace(built, probes=model.encode(PROBE_PAIRS, normalize=True)).to_bytes()
     (folder / "catalogue.npz").write_bytes(content)
     return folder
 

@@ -320,7 +320,13 @@ def test_a_step_runs_in_a_process_of_its_own_and_its_words_go_to_the_log(tmp_pat
 def test_a_class_that_is_predicted_and_never_right_has_no_verdict() -> None:
     by_class = {"hypernym": {"f1": 80.0, "pairs": 50}, "random": {"f1": 0.0, "pairs": 0}}
     metrics = {"by_class": by_class, "macro_f1": 40.0, "micro_f1": 80.0}
-    fields = {"task": "classification", "dataset": "bless", "part": "test", "fingerprint": "a1", "settings": {}}
+    fields: dict[str, Any] = {
+        "task": "classification",
+        "dataset": "bless",
+        "part": "test",
+        "fingerprint": "a1",
+        "settings": {},
+    }
     found = verdicts([Record(system="RelBERT, manual prompt", metrics=metrics, **fields)])
     assert {each.cell for each in found} >= {"bless/micro"}
     assert not any(each.cell == "bless/random" for each in found)
