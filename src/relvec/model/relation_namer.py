@@ -1,6 +1,6 @@
 """RelationNamer: names for one's own relations, from a few pairs of each, or from definitions alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -39,7 +39,7 @@ class RelationNamer:
         model: str | Path | RelBERT = DEFAULT_MODEL,
         *,
         definitions: Mapping[str, str] | None = None,
-        symmetric: Iterable[str] = (),
+        symmetric: Collection[Any] = (),
     ) -> None:
         self.model = model
         self.definitions = definitions
@@ -64,7 +64,8 @@ class RelationNamer:
         rows = []
         if pairs:
             points = base.space(self._encoded([*pairs, *(pair[::-1] for pair in pairs)]))
-            has_direction = np.array([name not in set(self.symmetric) for name in names])
+            symmetric = set(self.symmetric)
+            has_direction = np.array([name not in symmetric for name in names])
             turned = numbers + len(names) * has_direction[numbers]
             rows.append(_prototypes(points, np.concatenate([numbers, turned]), len(names)))
         lacking = [name for name in definitions if name not in labels]

@@ -15,7 +15,7 @@ from relvec.data.overlap import (
     without_testing,
 )
 from relvec.data.rated import RatedRelation, check_relations, exclude, split
-from relvec.data.sources import DEFAULT_SOURCE, load
+from relvec.data.sources import DEFAULT_SOURCE, SOURCES, load
 from relvec.errors import LeftOutWarning, RelvecError, counted
 from relvec.io.files import expanded
 from relvec.io.tables import read_pairs
@@ -52,7 +52,7 @@ def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[R
     relations = _loaded(recipe, data_dir)
     if not recipe.train_on_held_out:
         loaded, relations = relations, without_testing(relations)
-        _warn_of_tested(recipe, loaded, relations)
+        _warn_of_tested(loaded, relations)
     relations = exclude(relations, recipe.exclude_categories, recipe.exclude_relations)
     if recipe.exclude_benchmark_pairs:
         relations = without_benchmarks(relations, benchmark_folder(data_dir), needs_negatives=needs_triples)
@@ -60,7 +60,7 @@ def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[R
     return relations
 
 
-def _warn_of_tested(recipe: Recipe, loaded: Sequence[RatedRelation], kept: Sequence[RatedRelation]) -> None:
+def _warn_of_tested(loaded: Sequence[RatedRelation], kept: Sequence[RatedRelation]) -> None:
     """That bundled relations lose pairs is no news; that others do is."""
     left = {pair for relation in kept for pair in relation.positives}
     bundled = {relation.name for relation in load(DEFAULT_SOURCE)}
@@ -118,8 +118,9 @@ def check_exclusions(recipe: Recipe, role: str, model: RelBERT) -> None:
         return
     seen = [name for name in recipe.exclude_categories if name not in trained.get("exclude_categories", ())]
     what = f"the category {seen[0]}" if seen else ""
-    if recipe.exclude_benchmark_pairs and not trained.get("exclude_benchmark_pairs"):
-        what = "benchmark pairs"
+    others = [name for name in trained["data"] if name not in SOURCES or not SOURCES[name].package_folder]
+    if recipe.exclude_benchmark_pairs and not trained.get("exclude_benchmark_pairs") and others:
+        what = "benchmark pairs"  # which the relations of this package have none of
     if what:
         problem = f"The {role} {model.name} was trained on {what}, which the recipe leaves out"
         raise RelvecError(f"{problem}; train it without, or choose another.")
