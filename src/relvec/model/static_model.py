@@ -14,7 +14,7 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from relvec.errors import RelvecError, UnknownWordsWarning, errors_as
+from relvec.errors import RelvecError, UnknownWordsWarning, errors_as, needed_for
 from relvec.model.backends import STATIC_KIND
 from relvec.model.numpy_backend.weights import TensorFile
 from relvec.model.quantization import quantized
@@ -113,8 +113,8 @@ class StaticRelBERT(RelBERT):
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write config.json, a vocabulary, the table in bytes, the network in float16, and a card."""
-        from safetensors.numpy import save_file
-
+        with needed_for("Saving a model"):
+            from safetensors.numpy import save_file
         from relvec.model.card import model_card
         from relvec.model.saving import atomic_model_folder
 
