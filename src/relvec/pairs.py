@@ -158,13 +158,13 @@ def plain_values(column: Any) -> list[Any]:
     ([1.5, ''], ['a', ''])
     """
     values = column.tolist() if hasattr(column, "tolist") else column_values(column)
-    return ["" if value is None or is_missing(value) else value for value in values]
+    return ["" if is_missing(value) else value for value in values]
 
 
 def is_missing(value: Any) -> bool:
-    """Whether this is a missing value of pandas or numpy, or a number that is none."""
+    """Whether this is None, a missing value of pandas or numpy, or a number that is none."""
     try:
-        return bool(value != value)
+        return value is None or bool(value != value)
     except TypeError:  # the NA of pandas is neither equal nor unequal to anything
         return True
 

@@ -62,7 +62,7 @@ def test_every_backend_encodes_in_its_workers(tiny_folders: Callable[[str], Path
 
 
 def test_the_library_reaches_the_queue_through_the_shared_model(batcher: Batcher, model: RelBERT, watched: Any) -> None:
-    shared = batcher.shared_model(timeout_seconds=20)
+    shared = batcher.shared_model()
     assert shared.solve(("a", "b"), [("c", "d"), ("a", "b")]).answer == 1
     assert watched.encoded == [[("a", "b"), ("c", "d")]]
     assert shared.similarity(("a", "b"), ("c", "d")) == pytest.approx(
@@ -143,18 +143,23 @@ def test_a_request_that_was_given_up_is_not_encoded(batcher: Batcher, watched: A
 def test_nothing_is_encoded_for_a_request_whose_time_is_over(batcher: Batcher, watched: Any) -> None:
     def late() -> None:
         deadline.set(time.monotonic() - 1)
-        batcher.shared_model(timeout_seconds=20).encode([("given", "up")])
+        batcher.shared_model().encode([("given", "up")])
 
     with pytest.raises(TimeoutError):
         copy_context().run(late)
-    assert batcher.shared_model(timeout_seconds=20).encode([("cup", "tea")]).shape[0] == 1
+    assert batcher.shared_model().encode([("cup", "tea")]).shape[0] == 1
     assert watched.encoded == [[("cup", "tea")]]
 
 
 def test_what_the_library_waits_for_too_long_is_not_encoded(batcher: Batcher, watched: Any) -> None:
     hold(batcher, watched)
+
+    def solve() -> None:
+        deadline.set(time.monotonic() + 0.05)
+        batcher.shared_model().solve(("given", "up"), [("a", "b"), ("c", "d")])
+
     with pytest.raises(TimeoutError):
-        batcher.shared_model(timeout_seconds=0.05).solve(("given", "up"), [("a", "b"), ("c", "d")])
+        copy_context().run(solve)
     kept = batcher.submit([("cup", "tea")])
     watched.may_go_on.set()
     kept.result(20)

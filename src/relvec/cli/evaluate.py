@@ -238,6 +238,9 @@ def loss(
     exclude_benchmark_pairs: Annotated[
         bool, typer.Option("--exclude-benchmark-pairs", help="Leave out pairs of the benchmarks in --data-dir.")
     ] = False,
+    train_on_held_out: Annotated[
+        bool, typer.Option("--train-on-held-out", help="Keep pairs that are kept for the project's own questions.")
+    ] = False,
     run: EvaluationRun,
 ) -> None:
     """Loss on held-out pairs, for choosing prompts and recipes.
@@ -246,5 +249,5 @@ def loss(
     """
     from relvec.evaluation.validation_loss import LossTask
 
-    task = LossTask(loss, top, bottom, threshold, exclude_benchmark_pairs)
+    task = LossTask(loss, top, bottom, threshold, exclude_benchmark_pairs, train_on_held_out)
     run.evaluate([task], SystemOptions(model, template, pooling), [data])

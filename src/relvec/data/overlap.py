@@ -5,12 +5,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from relvec.data.benchmarks.analogy import as_question
 from relvec.data.benchmarks.registry import BENCHMARKS
-from relvec.data.rated import Problem, RatedRelation, has_training_positives, problems, split
+from relvec.data.rated import Problem, RatedRelation, exclude, has_training_positives, problems, split
 from relvec.data.sources import DEFAULT_SOURCE, load
-from relvec.errors import LeftOutWarning, RelvecError, needed_for
+from relvec.errors import LeftOutWarning, RelvecError, counted, needed_for
 from relvec.io.files import data_folder, expanded
 from relvec.io.tables import read_rows
 from relvec.pairs import Pair, parts_of
@@ -148,6 +149,41 @@ def without_testing(relations: Sequence[RatedRelation]) -> list[RatedRelation]:
     """
     tested = pairs_for_testing(relations)
     return _without((relation for relation in relations if not relation.is_for_testing), tested)
+
+
+def load_for_training(
+    data: str | Path | Sequence[str],
+    data_dir: str | Path | None = None,
+    *,
+    exclude_categories: Iterable[str] = (),
+    exclude_relations: Iterable[str] = (),
+    exclude_benchmark_pairs: bool = False,
+    train_on_held_out: bool = False,
+    needs_negatives: bool = False,
+    **selection: Any,
+) -> list[RatedRelation]:
+    """Relations by name, file or folder, without what is excluded and what is kept for testing.
+
+    The `selection` of positives and negatives is that of `relvec.data.sources.load`: `top`, `bottom` and `threshold`.
+    """
+    loaded = load(data, data_dir=data_dir, **selection)
+    relations = loaded if train_on_held_out else without_testing(loaded)
+    _warn_of_tested(loaded, relations)
+    relations = exclude(relations, exclude_categories, exclude_relations)
+    if exclude_benchmark_pairs:
+        relations = without_benchmarks(relations, benchmark_folder(data_dir), needs_negatives=needs_negatives)
+    return relations
+
+
+def _warn_of_tested(loaded: Sequence[RatedRelation], kept: Sequence[RatedRelation]) -> None:
+    """That bundled relations lose pairs is no news; that others do is."""
+    left = {pair for relation in kept for pair in relation.positives}
+    bundled = {relation.name for relation in load(DEFAULT_SOURCE)}
+    others = (relation for relation in loaded if not relation.is_for_testing and relation.name not in bundled)
+    lost = [pair for relation in others for pair in relation.positives if pair not in left]
+    if lost:
+        problem = f"{counted(len(lost), 'pair')} such as {':'.join(lost[0])} are kept for testing and left out"
+        warnings.warn(LeftOutWarning(f"{problem}; train_on_held_out includes them."), stacklevel=3)
 
 
 def _without(relations: Iterable[RatedRelation], keys: Collection[Pair]) -> list[RatedRelation]:

@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from relvec.data.overlap import benchmark_folder, without_benchmarks, without_testing
+from relvec.data.overlap import load_for_training
 from relvec.data.rated import BOTTOM, TOP, RatedRelation, check_relations, split
-from relvec.data.sources import load
 from relvec.errors import RelvecError
 from relvec.evaluation.records import Record
 from relvec.evaluation.systems import System
@@ -67,7 +66,13 @@ def _in_order(vectors: Vectors, batch: Batch) -> float | None:
     return 100 * float(np.mean(cosines[anchor, positive] > cosines[anchor, negative]))
 
 
-_SELECTION: Mapping[str, Any] = {"top": TOP, "bottom": BOTTOM, "threshold": None, "exclude_benchmark_pairs": False}
+_SELECTION: Mapping[str, Any] = {
+    "top": TOP,
+    "bottom": BOTTOM,
+    "threshold": None,
+    "exclude_benchmark_pairs": False,
+    "train_on_held_out": False,
+}
 """The settings of a recipe that decide which pairs are held out, and their defaults."""
 
 
@@ -93,14 +98,10 @@ class LossTask(Task[Sequence[RatedRelation]]):
     bottom: int = BOTTOM
     threshold: float | None = None
     exclude_benchmark_pairs: bool = False
+    train_on_held_out: bool = False
 
     def load(self, datasets: Sequence[str], data_dir: str | Path | None = None) -> dict[str, Sequence[RatedRelation]]:
-        return {name: self._relations(name, data_dir) for name in datasets or ["semeval2012"]}
-
-    def _relations(self, name: str, data_dir: str | Path | None) -> list[RatedRelation]:
-        loaded = load(name, data_dir=data_dir, top=self.top, bottom=self.bottom, threshold=self.threshold)
-        relations = without_testing(loaded)
-        return without_benchmarks(relations, benchmark_folder(data_dir)) if self.exclude_benchmark_pairs else relations
+        return {name: load_for_training(name, data_dir, **self._selection) for name in datasets or ["semeval2012"]}
 
     def check(self, system: System, data: Mapping[str, Sequence[RatedRelation]]) -> None:
         vectors = vectors_of(system)

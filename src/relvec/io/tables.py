@@ -61,7 +61,7 @@ class Row(NamedTuple):
         if isinstance(value, dict | list):
             raise RelvecError(f"{self.where}{names[0]}: {value!r} is not a name; write a string.")
         if not isinstance(value, str):
-            value = "" if value is None or is_missing(value) else str(value)
+            value = "" if is_missing(value) else str(value)
         return " ".join(value.split())
 
     def relation(self) -> str:

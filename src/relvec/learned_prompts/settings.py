@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any, Literal
 
-from relvec.data.overlap import benchmark_folder, without_benchmarks, without_testing
+from relvec.data.overlap import load_for_training
 from relvec.data.rated import BOTTOM, TOP, RatedRelation
-from relvec.data.sources import load
 from relvec.settings import Seed, Settings, setting
 
 
@@ -38,12 +37,9 @@ class Subject(Settings):
 
     def relations(self, data_dir: Path | None) -> list[RatedRelation]:
         """The relations by those names, without the pairs that it excludes and those kept for testing."""
-        loaded = load(self.data, data_dir=data_dir, top=self.top, bottom=self.bottom, threshold=self.threshold)
-        relations = loaded if self.train_on_held_out else without_testing(loaded)
-        if not self.exclude_benchmark_pairs:
-            return relations
+        selection = self.model_dump(exclude={"base", "data"})
         # All methods are judged on the same relations, and P-tuning needs negatives.
-        return without_benchmarks(relations, benchmark_folder(data_dir), needs_negatives=True)
+        return load_for_training(self.data, data_dir, needs_negatives=True, **selection)
 
 
 class PromptSettings(Settings):

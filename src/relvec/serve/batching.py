@@ -182,14 +182,14 @@ class Batcher:
             future.cancel()  # else the pairs would still be encoded, for nobody
             raise
 
-    def shared_model(self, timeout_seconds: float) -> RelBERT:
-        """The model as the library knows it, whose pairs go through this queue; for threads that may wait."""
+    def shared_model(self) -> RelBERT:
+        """The model as the library knows it, whose pairs go through this queue until the deadline; for threads."""
 
         def encode_distinct(pairs: list[Pair], batch_size: int, truncate: bool, show_progress: bool | None) -> Vectors:
-            left = min(timeout_seconds, deadline.get() - time.monotonic())
+            left = deadline.get() - time.monotonic()
             if left <= 0:
                 raise TimeoutError
-            return self.encode(pairs, left, truncate=truncate)
+            return self.encode(pairs, min(left, threading.TIMEOUT_MAX), truncate=truncate)
 
         shared = copy.copy(self.model)
         shared._encode_distinct = encode_distinct  # type: ignore[method-assign]

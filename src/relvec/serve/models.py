@@ -39,7 +39,7 @@ class Served:
         if self.catalogue is not None:
             model.catalogue = self.catalogue
         self.batcher = Batcher(model, metrics, batching)
-        self.model = self.batcher.shared_model(timeout_seconds)
+        self.model = self.batcher.shared_model()
         self._canary = self.batcher.encode([CANARY], timeout_seconds, is_canary=True)
         self._canary_time = time.monotonic()
         if index is not None:

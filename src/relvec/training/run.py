@@ -1,7 +1,6 @@
 """From a recipe to a trained model, and what a run will cost."""
 
-import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 
 from accelerate.state import PartialState
@@ -10,13 +9,12 @@ from relvec.data.overlap import (
     benchmark_folder,
     benchmark_pairs,
     inflected,
+    load_for_training,
     pairs_for_testing,
-    without_benchmarks,
-    without_testing,
 )
-from relvec.data.rated import RatedRelation, check_relations, exclude, split
-from relvec.data.sources import DEFAULT_SOURCE, SOURCES, load
-from relvec.errors import LeftOutWarning, RelvecError, counted
+from relvec.data.rated import RatedRelation, check_relations, split
+from relvec.data.sources import SOURCES, load
+from relvec.errors import RelvecError
 from relvec.io.files import expanded
 from relvec.io.tables import read_pairs
 from relvec.model.adapter import as_folder
@@ -33,6 +31,17 @@ from relvec.training.samplers import with_parents
 from relvec.training.teacher import Teacher
 from relvec.training.trainer import Trainer
 
+SELECTION = {
+    "top",
+    "bottom",
+    "threshold",
+    "exclude_categories",
+    "exclude_relations",
+    "exclude_benchmark_pairs",
+    "train_on_held_out",
+}
+"""The settings of a recipe that decide which relations and pairs it learns from."""
+
 
 def train(
     recipe: Recipe, output: str | Path, data_dir: str | Path | None = None, show_progress: bool | None = None
@@ -48,27 +57,11 @@ def plan_training(recipe: Recipe, output: str | Path, data_dir: str | Path | Non
 
 def load_relations(recipe: Recipe, data_dir: str | Path | None = None) -> list[RatedRelation]:
     """All relations a recipe names, without those it excludes, checked."""
-    needs_triples = LOSSES[recipe.loss].needs_triples
-    relations = _loaded(recipe, data_dir)
-    if not recipe.train_on_held_out:
-        loaded, relations = relations, without_testing(relations)
-        _warn_of_tested(loaded, relations)
-    relations = exclude(relations, recipe.exclude_categories, recipe.exclude_relations)
-    if recipe.exclude_benchmark_pairs:
-        relations = without_benchmarks(relations, benchmark_folder(data_dir), needs_negatives=needs_triples)
+    selection = recipe.model_dump(include=SELECTION)
+    needs_negatives = LOSSES[recipe.loss].needs_triples
+    relations = load_for_training(recipe.data, data_dir, needs_negatives=needs_negatives, **selection)
     check_relations(relations)
     return relations
-
-
-def _warn_of_tested(loaded: Sequence[RatedRelation], kept: Sequence[RatedRelation]) -> None:
-    """That bundled relations lose pairs is no news; that others do is."""
-    left = {pair for relation in kept for pair in relation.positives}
-    bundled = {relation.name for relation in load(DEFAULT_SOURCE)}
-    others = (relation for relation in loaded if not relation.is_for_testing and relation.name not in bundled)
-    lost = [pair for relation in others for pair in relation.positives if pair not in left]
-    if lost:
-        problem = f"{counted(len(lost), 'pair')} such as {':'.join(lost[0])} are kept for testing and left out"
-        warnings.warn(LeftOutWarning(f"{problem}; train_on_held_out=true trains on them."), stacklevel=3)
 
 
 def excluded_keys(recipe: Recipe, data_dir: str | Path | None = None) -> set[Pair]:
@@ -77,12 +70,8 @@ def excluded_keys(recipe: Recipe, data_dir: str | Path | None = None) -> set[Pai
     if recipe.exclude_benchmark_pairs:
         keys |= {inflected(pair) for pair in benchmark_pairs(benchmark_folder(data_dir))}
     if not recipe.train_on_held_out:
-        keys |= pairs_for_testing(_loaded(recipe, data_dir))
+        keys |= pairs_for_testing(load(recipe.data, data_dir=data_dir))
     return keys
-
-
-def _loaded(recipe: Recipe, data_dir: str | Path | None) -> list[RatedRelation]:
-    return load(recipe.data, data_dir=data_dir, top=recipe.top, bottom=recipe.bottom, threshold=recipe.threshold)
 
 
 def make_trainer(recipe: Recipe, output: str | Path, data_dir: str | Path | None = None) -> Trainer:
