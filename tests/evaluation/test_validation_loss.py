@@ -94,3 +94,9 @@ def test_a_model_is_scored_on_the_pairs_that_its_own_recipe_held_out(tiny: RelBE
     task = LossTask(threshold=4.0)
     assert [len(relation.positives) for relation in task.load([data])[data]] == [8]
     task.check(loaded_system(tiny), task.load([data]))
+
+
+def test_a_model_of_all_pairs_is_scored_with_all_pairs(tiny: RelBERT) -> None:
+    tiny.training_record = {"recipe": {"data": ["bundled"], "train_on_held_out": True}}
+    with pytest.raises(RelvecError, match="with train_on_held_out=True, so other pairs were held out"):
+        evaluate(tiny, "loss", datasets="bundled")
